@@ -1,0 +1,100 @@
+"""The command line: a table of commands, each in its own module, imported only when it is asked for.
+
+A command module has two functions: `configure(parser)` declares its arguments, and
+`command(args, console)` does the work and returns a summary (a dictionary for `--json`).
+Neither may import anything heavy at module level: `framescribe --help` must stay instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from pipeline.console import Console
+from pipeline.errors import FramescribeError
+
+STAGES = {
+    "decode": "index the videos by really decoding them",
+    "extract": "run one extractor over the index into a sharded store",
+    "assemble": "captions, vocabulary and splits of the data set",
+    "train": "train one run",
+    "caption": "write a sentence for every test video of a run",
+    "evaluate": "score a run's sentences against the references",
+    "report": "the HTML page: scores, curves, examples",
+}
+TOOLS = {
+    "doctor": "what this machine has, what is missing, what that blocks and how to fix it",
+    "demo-data": "make the demo set of short clips with captions",
+    "dataset": "point params.yaml at another data set and validate it",
+    "frames": "look inside a video: a contact sheet or exact pixels",
+    "weights": "list, fetch and verify pretrained weights",
+}
+COMMANDS = STAGES | TOOLS
+
+
+def command_module(name: str) -> ModuleType:
+    package = "pipeline.stages" if name in STAGES else "pipeline.commands"
+    return importlib.import_module(f"{package}.{name.replace('-', '_')}")
+
+
+def _overview() -> argparse.ArgumentParser:
+    listing = "\n".join(f"  {name:<10} {text}" for name, text in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="framescribe",
+        usage="framescribe [--version] COMMAND [options]",
+        description="Raw videos in; features that can be trusted, and sentences, out; everything reproducible.",
+        epilog=f"stages (in the order of dvc.yaml), then tools:\n{listing}\n\n"
+        "`framescribe COMMAND --help` explains a command; `dvc repro` runs the stages.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", nargs="?", help="one of the commands below")
+    return parser
+
+
+def _command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"framescribe {name}", description=module.__doc__)
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.add_argument("--json", action="store_true", help="print one JSON summary on stdout and nothing else there")
+    module.configure(parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    overview = _overview()
+    chosen = overview.parse_args(arguments[:1])
+    if chosen.version:
+        return _say_version()
+    if chosen.command is None:
+        overview.print_help()
+        return 2
+    return _run(chosen.command, arguments[1:])
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    try:
+        module = command_module(name)
+        args = _command_parser(name, module).parse_args(arguments)
+        console = Console(quiet=args.quiet, as_json=args.json)
+        console.finish(module.command(args, console))
+    except FramescribeError as error:
+        sys.stderr.write(f"framescribe {name}: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write(f"framescribe {name}: stopped; what was finished is kept, the same command goes on\n")
+        return 130
+    except BrokenPipeError:  # `framescribe ... | head`: the reader has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _say_version() -> int:
+    from importlib.metadata import version
+
+    sys.stdout.write(f"framescribe {version('framescribe')}\n")
+    return 0

@@ -1,0 +1,112 @@
+"""What a person sees: lines, tables and progress, on a terminal, in a pipe, quietly or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+PLAIN_INTERVAL = 10.0  # seconds between progress lines when the output is not a terminal
+
+
+class Progress(Protocol):
+    """Long work reports here; it cannot tell a bar from a log line from nothing."""
+
+    def advance(self, steps: int = 1, note: str = "") -> None: ...
+
+
+class _Silent:
+    def advance(self, steps: int = 1, note: str = "") -> None: ...
+
+
+SILENT: Progress = _Silent()
+
+
+@dataclass
+class _PlainLines:
+    """One line every ten seconds and one at the end: readable in a log file."""
+
+    label: str
+    total: int
+    done: int = 0
+    started: float = field(default_factory=time.monotonic)
+    last_line: float = field(default_factory=time.monotonic)
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self.done += steps
+        now = time.monotonic()
+        if self.done >= self.total or now - self.last_line >= PLAIN_INTERVAL:
+            self.last_line = now
+            rate = self.done / max(now - self.started, 1e-9)
+            sys.stderr.write(f"{self.label}: {self.done}/{self.total} ({rate:.1f}/s) {note}".rstrip() + "\n")
+
+
+@dataclass(frozen=True)
+class Console:
+    """Results go to stdout, progress to stderr; `--json` leaves one JSON object on stdout and nothing else."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    @property
+    def talks(self) -> bool:
+        return not (self.quiet or self.as_json)
+
+    def say(self, text: str) -> None:
+        if self.talks:
+            sys.stdout.write(text + "\n")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> None:
+        """Columns whose every cell is a number are right-aligned, so that digits line up."""
+        if not self.talks:
+            return
+        from rich.console import Console as RichConsole
+        from rich.table import Table
+
+        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        for position, name in enumerate(columns):
+            numeric = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
+            table.add_column(name, justify="right" if numeric else "left")
+        for row in rows:
+            table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row))
+        RichConsole(file=sys.stdout, soft_wrap=True, markup=False, highlight=False).print(table)
+
+    @contextmanager
+    def progress(self, label: str, total: int) -> Iterator[Progress]:
+        if not self.talks:
+            yield SILENT
+        elif sys.stderr.isatty():
+            yield from _rich_bar(label, total)
+        else:
+            yield _PlainLines(label, total)
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """The last thing a command does with its summary."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(summary, indent=2, default=str) + "\n")
+
+
+def _rich_bar(label: str, total: int) -> Iterator[Progress]:
+    from rich.console import Console as RichConsole
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with RichProgress(*columns, console=RichConsole(stderr=True)) as bar:
+        task = bar.add_task(label, total=total, note="")
+
+        class _Bar:
+            def advance(self, steps: int = 1, note: str = "") -> None:
+                bar.update(task, advance=steps, note=note)
+
+        yield _Bar()

