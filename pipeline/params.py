@@ -25,6 +25,7 @@ class Dataset(Section):
     videos: str  # folder of raw videos; may lie outside the repository
     annotations: str  # the data set's own annotation file or folder
     split: str = "standard"
+    unmatched: Literal["error", "ignore"] = "error"  # captions without a video, and videos without captions
 
 
 class Decode(Section):

@@ -1,0 +1,104 @@
+"""Annotation files as text, JSON and checked records; every failure names the file and the place in it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from pipeline.errors import InputError
+
+MAX_MEMBER = 1 << 30  # bytes of one file inside a zip; the largest real one is 23 MB
+Record = TypeVar("Record")
+
+
+def read_text(path: Path) -> str:
+    return _decode(_read(path), source=str(path))
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Line numbers and lines; empty lines and `#` comments are left out."""
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip() and not line.startswith("#"):
+            yield number, line.strip("\r\n")
+
+
+def read_records(path: Path, shape: type[Record], *, members: Sequence[str] = ()) -> Record:
+    """The JSON in a file, or in the zip `path` under one of the names `members`, checked against `shape`."""
+    raw, source = _read_member(path, members) if path.suffix == ".zip" else (_read(path), str(path))
+    value = _parse(_decode(raw, source=source), source=source)
+    try:
+        return TypeAdapter(shape).validate_python(value)
+    except ValidationError as error:
+        raise InputError(_explain(error, source), hint="see docs/datasets.md for the format") from error
+
+
+def first_file(folder: Path, names: Sequence[str]) -> Path | None:
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def required_file(folder: Path, names: Sequence[str], *, holds: str) -> Path:
+    found = first_file(folder, names)
+    if found is None:
+        raise InputError(
+            f"{folder} has no {holds}; looked for {', '.join(names)}",
+            hint="give the folder that holds it to --annotations; docs/datasets.md lists the names",
+        )
+    return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _read_member(path: Path, members: Sequence[str]) -> tuple[bytes, str]:
+    """Read in memory: nothing of the archive is ever written to disk."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            chosen = _choose_member(path, archive, members)
+            return archive.read(chosen), f"{path}:{chosen.filename}"
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{path} cannot be read as a zip archive: {error}") from error
+
+
+def _choose_member(path: Path, archive: zipfile.ZipFile, members: Sequence[str]) -> zipfile.ZipInfo:
+    found = [info for info in archive.infolist() if Path(info.filename).name in members]
+    if len(found) != 1:
+        has = ", ".join(archive.namelist()[:10]) or "nothing"
+        raise InputError(f"{path} must hold exactly one of {', '.join(members)}; it holds {has}")
+    if found[0].file_size > MAX_MEMBER:
+        raise InputError(f"{path}:{found[0].filename} unpacks to {found[0].file_size} bytes; allowed: {MAX_MEMBER}")
+    return found[0]
+
+
+def _decode(raw: bytes, *, source: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source} is not UTF-8 text: byte {error.start} is 0x{raw[error.start]:02x}") from error
+
+
+def _parse(text: str, *, source: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"{source} is not valid JSON: {error.msg} at {place}", hint="download it again") from error
+    except RecursionError as error:
+        raise InputError(f"{source} is not valid annotation JSON: it is nested too deeply") from error
+
+
+def _explain(error: ValidationError, source: str) -> str:
+    problems = error.errors(include_url=False, include_context=False)
+    first = problems[0]
+    where = ".".join(str(part) for part in first["loc"]) or "the top level"
+    more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+    return f"{source} has the wrong structure: {where}: {first['msg']}{more}"

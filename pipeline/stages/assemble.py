@@ -1,0 +1,144 @@
+"""Captions, splits and vocabulary of the data set, for the videos that the index really has."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.console import Console
+
+if TYPE_CHECKING:
+    from pipeline.datasets import Annotations, Corpus, Match
+    from pipeline.params import Assemble, Dataset
+    from pipeline.vocabulary import Vocabulary
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--index", type=Path, default=Path("data/index"), help="video index (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("data/captions"), help="folder written (default: %(default)s)")
+
+
+def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.params import load_params
+
+    params = load_params()
+    return run(
+        dataset=params.dataset,
+        index=args.index,
+        out=args.out,
+        params=params.assemble,
+        max_failed=params.decode.max_failed,
+        console=console,
+    )
+
+
+def run(
+    *, dataset: Dataset, index: Path, out: Path, params: Assemble, max_failed: int = 0, console: Console
+) -> dict[str, Any]:
+    """Write captions.json, vocabulary.json and statistics.json into `out`; return the statistics."""
+    from pipeline.datasets import load_annotations, match_videos, require_match, write_corpus
+    from pipeline.index import read_index
+    from pipeline.publish import write_json
+    from pipeline.vocabulary import Vocabulary
+
+    annotations = load_annotations(dataset)
+    videos = read_index(index)
+    match = match_videos(annotations, [*videos.rows, *videos.quarantined])
+    require_match(match, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {index}")
+    unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in videos.quarantined]
+    _allow_unusable(unusable, max_failed=max_failed, console=console)
+    corpus = _corpus(annotations, match, unusable=set(unusable))
+    vocabulary = Vocabulary.build(corpus.of("train"), min_count=params.min_count)
+    statistics = _statistics(corpus, vocabulary, max_words=params.max_words) | {
+        "captions_without_video": len(match.without_video),
+        "videos_without_captions": len(match.without_captions),
+        "could_not_be_decoded": len(unusable),
+    }
+    write_corpus(out, corpus)
+    write_json(out / "vocabulary.json", vocabulary.to_json())
+    write_json(out / "statistics.json", statistics)
+    _show(statistics, console)
+    return statistics
+
+
+def _allow_unusable(ids: list[str], *, max_failed: int, console: Console) -> None:
+    """A video that could not be decoded is known to be missing; how many may be is the user's decision."""
+    from pipeline.datasets import named
+    from pipeline.errors import TooManyFailedError
+
+    if len(ids) > max_failed:
+        raise TooManyFailedError(
+            f"annotated videos that could not be decoded ({len(ids)}): {named(ids)};"
+            f" decode.max_failed allows {max_failed}",
+            hint="repair the files, or raise decode.max_failed in params.yaml",
+        )
+    if ids:
+        console.say(f"left out, could not be decoded ({len(ids)}): {named(ids)}")
+
+
+def _corpus(annotations: Annotations, match: Match, *, unusable: set[str]) -> Corpus:
+    """Only usable videos, under the ids of the index, with the sentences that have a word in them."""
+    from pipeline.datasets import Corpus
+    from pipeline.errors import InputError
+    from pipeline.vocabulary import tokenize
+
+    usable = {id_: file for id_, file in match.files.items() if id_ not in unusable}
+    splits = {split: [id_ for id_ in ids if id_ in usable] for split, ids in annotations.splits.items()}
+    if not splits["train"]:
+        raise InputError("no training video is left", hint="look at the index and at dataset in params.yaml")
+    chosen = [id_ for ids in splits.values() for id_ in ids]
+    captions = {usable[id_]: [text for text in annotations.captions[id_] if tokenize(text)] for id_ in chosen}
+    _refuse_wordless(captions)
+    return Corpus(
+        splits={split: [usable[id_] for id_ in ids] for split, ids in splits.items()},
+        captions=captions,
+        slices={usable[id_]: annotations.slices[id_] for id_ in chosen if id_ in annotations.slices},
+    )
+
+
+def _refuse_wordless(captions: dict[str, list[str]]) -> None:
+    from pipeline.datasets import named
+    from pipeline.errors import InputError
+
+    wordless = [id_ for id_, found in captions.items() if not found]
+    if wordless:
+        raise InputError(f"videos whose captions have no word in a-z or 0-9 ({len(wordless)}): {named(wordless)}")
+
+
+def _statistics(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> dict[str, Any]:
+    return {
+        "vocabulary": len(vocabulary),
+        "splits": {
+            split: {"videos": len(corpus.splits[split]), **_of_captions(corpus.of(split), vocabulary, max_words)}
+            for split in corpus.splits
+        },
+    }
+
+
+def _of_captions(captions: Iterable[str], vocabulary: Vocabulary, max_words: int) -> dict[str, float | int]:
+    from pipeline.vocabulary import tokenize
+
+    sentences = [tokenize(caption) for caption in captions]
+    words = [word for sentence in sentences for word in sentence]
+    known = sum(word in vocabulary for word in words)
+    return {
+        "captions": len(sentences),
+        "words": len(words),
+        "known_words": round(known / len(words), 6) if words else 0.0,  # share of running words
+        "unknown_distinct_words": len({word for word in words if word not in vocabulary}),
+        "mean_length": round(len(words) / len(sentences), 3) if sentences else 0.0,
+        "longest": max(map(len, sentences), default=0),
+        "longer_than_max_words": sum(len(sentence) > max_words for sentence in sentences),
+    }
+
+
+def _show(statistics: dict[str, Any], console: Console) -> None:
+    columns = ["videos", "captions", "known_words", "mean_length", "longest"]
+    rows = [[split, *(found[column] for column in columns)] for split, found in statistics["splits"].items()]
+    console.table(["split", *(column.replace("_", " ") for column in columns)], rows)
+    console.say(f"vocabulary: {statistics['vocabulary']} words")
+    for problem in ("captions_without_video", "videos_without_captions"):
+        if statistics[problem]:
+            console.say(f"left out, {problem.replace('_', ' ')}: {statistics[problem]}")
