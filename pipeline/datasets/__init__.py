@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pipeline.datasets.annotations import SPLITS, Annotations, named
 from pipeline.datasets.corpus import Corpus, read_corpus, write_corpus
 from pipeline.datasets.matching import Match, match_videos, require_match
 from pipeline.datasets.msrvtt import load_msrvtt
+from pipeline.datasets.msvd import load_msvd
+from pipeline.datasets.mvad import load_mvad
+from pipeline.datasets.vatex import load_vatex
 from pipeline.errors import InputError, UsageError
 from pipeline.params import Dataset
 
@@ -28,22 +31,20 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Loader:
-    load: Callable[..., Annotations]  # (path, *, rule)
-    rules: dict[str, str]  # what params.yaml calls a split rule → what the loader calls it
-
-
-LOADERS = {
-    "demo": Loader(load_msrvtt, {"standard": "file"}),
-    "msrvtt": Loader(load_msrvtt, {"standard": "standard", "dualafr": "dualafr", "file": "file"}),
+# data set → split rule → how its annotations are read
+LOADERS: dict[str, dict[str, Callable[[Path], Annotations]]] = {
+    "demo": {"standard": partial(load_msrvtt, rule="file")},
+    "msrvtt": {rule: partial(load_msrvtt, rule=rule) for rule in ("standard", "dualafr", "file")},
+    "msvd": {"standard": load_msvd},
+    "vatex": {"standard": load_vatex},
+    "mvad": {"standard": load_mvad},
 }
 
 
 def load_annotations(dataset: Dataset) -> Annotations:
-    loader = LOADERS[dataset.name]
-    if dataset.split not in loader.rules:
-        known = ", ".join(loader.rules)
+    rules = LOADERS[dataset.name]
+    if dataset.split not in rules:
+        known = ", ".join(rules)
         raise UsageError(f"dataset.split: '{dataset.name}' has no split rule '{dataset.split}'; it has: {known}")
     path = Path(dataset.annotations)
     if not path.exists():
@@ -53,7 +54,8 @@ def load_annotations(dataset: Dataset) -> Annotations:
             if dataset.name == "demo"
             else f"`framescribe dataset use {dataset.name} --videos DIR --annotations PATH`",
         )
-    annotations = loader.load(path, rule=loader.rules[dataset.split])
-    if not annotations.splits["train"]:
-        raise InputError(f"{path}: there is no training video under the split rule '{dataset.split}'")
+    annotations = rules[dataset.split](path)
+    for split in ("train", "val"):  # val chooses the epoch; only test may be absent
+        if not annotations.splits[split]:
+            raise InputError(f"{path}: there is no {split} video under the split rule '{dataset.split}'")
     return annotations

@@ -52,6 +52,11 @@ def required_file(folder: Path, names: Sequence[str], *, holds: str) -> Path:
     return found
 
 
+def require_folder(path: Path, *, holds: str) -> None:
+    if not path.is_dir():
+        raise InputError(f"{path} is not a folder; expected the folder that holds {holds}")
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
