@@ -1,0 +1,122 @@
+"""Sampling: pure functions from a frame count and presentation times to frame indices. No pixels, no files.
+
+Every rule is exact arithmetic, explained in docs/decoding.md; the same numbers give the same rows everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:  # pydantic is not needed to compute indices
+    from pipeline.params import Sampling
+
+CLOCK_TOLERANCE = 1e-6  # seconds; absorbs the rounding of presentation times, finer than any real time base
+TAILS = ("drop", "pad", "loop")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One row a sampled frame or window: which frames it is made of, and which span of time it stands for."""
+
+    indices: np.ndarray  # (rows, window) int64, frames in the order the network takes them
+    first: np.ndarray  # (rows,) int64, first real frame
+    last: np.ndarray  # (rows,) int64, last real frame
+    start: np.ndarray  # (rows,) float64, second at which the first frame is shown
+    end: np.ndarray  # (rows,) float64, second at which the last frame stops being shown
+    valid: np.ndarray  # (rows,) int64, real frames in the window; the rest repeats them
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def needed(self) -> np.ndarray:
+        """The frames to decode: sorted, each once."""
+        return np.unique(self.indices)
+
+
+def sample(sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None) -> Rows:
+    """Rows of a video of `frames` frames shown at `times`, by the one rule that `sampling` states."""
+    ends = frame_ends(times, duration=duration)
+    if sampling.window is not None and sampling.stride is not None:
+        indices, valid = windows(frames, window=sampling.window, stride=sampling.stride, tail=sampling.tail)
+        return _rows(indices, valid, times=times, ends=ends)
+    indices = _chosen_frames(sampling, frames=frames, times=times, ends=ends)[:, None]
+    return _rows(indices, np.ones(len(indices), np.int64), times=times, ends=ends)
+
+
+def every(frames: int, *, step: int) -> np.ndarray:
+    """Frames 0, step, 2 step, ..."""
+    return np.arange(0, frames, step, dtype=np.int64)
+
+
+def uniform(frames: int, *, count: int) -> np.ndarray:
+    """The middle frame of each of `count` equal parts, floor((2i + 1) frames / 2 count); repeats if frames < count."""
+    if frames == 0:
+        return np.empty(0, np.int64)
+    return (2 * np.arange(count, dtype=np.int64) + 1) * frames // (2 * count)
+
+
+def at_rate(times: np.ndarray, *, fps: float, end: float) -> np.ndarray:
+    """The frame on screen at times[0] + j / fps, for every such moment before `end`."""
+    if len(times) == 0:
+        return np.empty(0, np.int64)
+    moments = max(1, int(np.ceil((end - times[0] - CLOCK_TOLERANCE) * fps)))
+    clock = times[0] + np.arange(moments) / fps
+    return np.searchsorted(times, clock + CLOCK_TOLERANCE, side="right").astype(np.int64) - 1
+
+
+def windows(frames: int, *, window: int, stride: int, tail: str) -> tuple[np.ndarray, np.ndarray]:
+    """Windows starting at 0, stride, 2 stride, ...: indices (rows, window) and the number of real frames of each.
+
+    `drop` keeps full windows only. `pad` and `loop` add one window at the next start when frames remain that no
+    window covers: `pad` repeats its last frame, `loop` starts again at its first.
+    """
+    if tail not in TAILS:
+        raise ValueError(f"tail is '{tail}', allowed: {', '.join(TAILS)}")
+    full = max(0, (frames - window) // stride + 1)
+    covered = (full - 1) * stride + window if full else 0
+    has_tail = tail != "drop" and covered < frames and full * stride < frames
+    starts = np.arange(full + has_tail, dtype=np.int64) * stride
+    valid = np.minimum(window, frames - starts)  # (rows,)
+    offsets = np.broadcast_to(np.arange(window, dtype=np.int64), (len(starts), window))
+    inside = offsets % valid[:, None] if tail == "loop" else np.minimum(offsets, valid[:, None] - 1)
+    return starts[:, None] + inside, valid
+
+
+def audio_spans(start: np.ndarray, end: np.ndarray, *, rate: int, samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sample ranges [first, last) of the rows' seconds: floor(second rate + 1/2), cut to the sound there is.
+
+    The sound must be on the picture's clock (`pipeline.decoding.read_audio` puts it there). A row outside the sound
+    gets an empty range.
+    """
+    first = np.clip(np.floor(start * rate + 0.5), 0, samples).astype(np.int64)
+    last = np.clip(np.floor(end * rate + 0.5), 0, samples).astype(np.int64)
+    return first, np.maximum(first, last)
+
+
+def frame_ends(times: np.ndarray, *, duration: float | None = None) -> np.ndarray:
+    """When each frame leaves the screen: as the next one comes; the last after `duration`, or after a mean interval."""
+    if len(times) == 0:
+        return np.empty(0)
+    mean_interval = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 0.0
+    last = times[-1] + mean_interval if duration is None else times[0] + duration
+    return np.append(times[1:], max(last, times[-1]))
+
+
+def _chosen_frames(sampling: Sampling, *, frames: int, times: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    if sampling.every is not None:
+        return every(frames, step=sampling.every)
+    if sampling.count is not None:
+        return uniform(frames, count=sampling.count)
+    if sampling.fps is not None:
+        return at_rate(times, fps=sampling.fps, end=float(ends[-1]) if len(ends) else 0.0)
+    raise ValueError("sampling names no rule: give exactly one of every, count, fps, window")
+
+
+def _rows(indices: np.ndarray, valid: np.ndarray, *, times: np.ndarray, ends: np.ndarray) -> Rows:
+    first = indices[:, 0]
+    last = first + valid - 1
+    return Rows(indices, first=first, last=last, start=times[first], end=ends[last], valid=valid)
