@@ -1,0 +1,1 @@
+"""The report: one self-contained page with scores, curves and example clips."""

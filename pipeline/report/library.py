@@ -1,0 +1,64 @@
+"""The video index as the page shows it: totals, quarantine, and thumbnails read back from the videos."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.errors import FramescribeError
+from pipeline.report.clips import Film, Frame
+from pipeline.report.pictures import spread_indices, thumbnail
+
+if TYPE_CHECKING:
+    from pipeline.index import VideoIndex
+
+FRAMES_SHOWN = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    videos: int
+    frames: int
+    minutes: float
+    sizes: list[tuple[str, int]]
+    backends: list[tuple[str, int]]
+    sound: list[tuple[str, int]]
+    warnings: list[tuple[str, str]]  # video, text
+    quarantined: list[tuple[str, str, str]]  # video, reason code, detail
+
+
+def summarise(index: VideoIndex) -> Library:
+    rows = [index.rows[video] for video in sorted(index.rows)]
+    return Library(
+        videos=len(rows),
+        frames=sum(row.frames for row in rows),
+        minutes=sum(row.duration for row in rows) / 60,
+        sizes=_counts(f"{row.width} × {row.height}" for row in rows),
+        backends=_counts(row.backend for row in rows),
+        sound=_counts(str(row.audio) for row in rows),
+        warnings=[(row.id, warning) for row in rows for warning in row.warnings],
+        quarantined=[(row.id, row.reason, row.message) for _, row in sorted(index.quarantined.items())],
+    )
+
+
+def _counts(values: Iterable[str]) -> list[tuple[str, int]]:
+    return sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def read_film(video: str, *, index: VideoIndex) -> Film:
+    """A video that cannot be read any more costs its pictures, not the report."""
+    from pipeline.decoding import read_frames
+
+    row = index.rows.get(video)
+    if row is None:
+        return Film(frames=[], problem="not in the video index")
+    wanted = spread_indices(row.frames, FRAMES_SHOWN)
+    try:
+        pictures = [thumbnail(frame) for frame in read_frames(row, wanted)]
+    except (FramescribeError, OSError) as error:
+        return Film(frames=[], duration=row.duration, problem=f"the frames could not be read: {error}")
+    seconds = index.times(video)[wanted].tolist()
+    frames = [Frame(picture=picture, seconds=at) for picture, at in zip(pictures, seconds, strict=True)]
+    return Film(frames=frames, duration=row.duration)

@@ -1,0 +1,195 @@
+"""Puts everything the report knows into its page. The page has no date in it: equal inputs give equal bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from pipeline.report.charts import Chart, chart
+from pipeline.report.clips import Clip
+from pipeline.report.library import Library
+from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
+
+COLORS = 8  # run colours in the style sheet; later runs begin again, with their names beside them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One score, with what a reader compares it to."""
+
+    value: float | None
+    gain: float | None = None  # above the baseline
+    share: float = 0.0  # of the largest value in its column or table, 0 to 1
+    best: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    name: str
+    color: int
+    cells: list[Cell]
+
+
+def render(
+    *,
+    dataset: str,
+    runs: Sequence[Run],
+    missing: Sequence[MissingRun],
+    captions: Captions,
+    statistics: dict[str, Any],
+    library: Library,
+    clips: Sequence[Clip],
+) -> str:
+    environment = _environment()
+    script = _source(environment, "script.js")
+    return environment.get_template("page.html").render(
+        dataset=dataset,
+        runs=runs,
+        missing=missing,
+        captions=captions,
+        statistics=flatten(statistics),
+        library=library,
+        clips=clips,
+        headline=HEADLINE,
+        baseline_caption=_baseline_caption(runs),
+        metrics=metric_names([run.scores.scores for run in runs]),
+        score_rows=score_rows(runs),
+        baseline=_baseline(runs),
+        slice_names=_slice_names(runs),
+        slice_rows=slice_rows(runs),
+        slice_sizes=_slice_sizes(runs, captions),
+        charts=charts(runs),
+        leader=_leader(runs),
+        clip_slices=sorted({clip.slice for clip in clips if clip.slice}),
+        provenance={run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script=script,
+        style=_source(environment, "style.css"),
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("pipeline.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["colors"] = COLORS
+    environment.filters["anchor"] = lambda text: re.sub(r"[^a-z0-9]+", "-", text.lower())
+    environment.filters["amount"] = amount
+    return environment
+
+
+def amount(number: int) -> str:
+    """1234567 as "1.23 M": the reader compares sizes, not digits."""
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= unit:
+            return f"{number / unit:.3g} {name}"
+    return str(number)
+
+
+def _source(environment: Environment, name: str) -> str:
+    """A style sheet or script as it is: our own text, without expressions, so nothing in it is escaped."""
+    loader = environment.loader
+    return loader.get_source(environment, name)[0] if loader else ""
+
+
+def score_rows(runs: Sequence[Run]) -> list[Row]:
+    metrics = metric_names([run.scores.scores for run in runs])
+    base = _baseline(runs)
+    columns = [_column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in metrics]
+    return _rows(runs, columns)
+
+
+def slice_rows(runs: Sequence[Run]) -> list[Row]:
+    names = _slice_names(runs)
+    values = [[run.scores.slices.get(name, {}).get(HEADLINE) for run in runs] for name in names]
+    largest = max((value for column in values for value in column if value is not None), default=0.0)
+    return _rows(runs, [_column(column, None, largest=largest) for column in values])
+
+
+def _rows(runs: Sequence[Run], columns: Sequence[Sequence[Cell]]) -> list[Row]:
+    return [
+        Row(name=run.name, color=position, cells=[column[position] for column in columns])
+        for position, run in enumerate(runs)
+    ]
+
+
+def _column(values: Sequence[float | None], base: float | None, *, largest: float | None = None) -> list[Cell]:
+    """The cells of one metric, best marked by its shown digits so that a tie looks like one."""
+    present = [value for value in values if value is not None]
+    top = max(present, default=0.0)
+    scale = (top if largest is None else largest) or 1.0
+    return [
+        Cell(
+            value=value,
+            gain=None if value is None or base is None else value - base,
+            share=0.0 if value is None else max(0.0, round(value / scale, 3)),
+            best=value is not None and len(present) > 1 and f"{value:.3f}" == f"{top:.3f}",
+        )
+        for value in values
+    ]
+
+
+def charts(runs: Sequence[Run]) -> list[Chart]:
+    columns = list(dict.fromkeys(column for run in runs for column in run.curves))
+    colors = {run.name: position for position, run in enumerate(runs)}
+    kept = {run.name: float(run.record["best_epoch"]) for run in runs if "best_epoch" in run.record}
+    return [
+        chart(
+            column,
+            curves={run.name: run.curves[column] for run in runs if run.curves.get(column)},
+            colors=colors,
+            chosen=kept,
+        )
+        for column in columns
+    ]
+
+
+def flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """A nested record as sorted (dotted key, text) pairs."""
+    if not isinstance(value, dict):
+        return [(prefix, _text(value))]
+    inner: Iterable[tuple[str, Any]] = sorted((str(key), item) for key, item in value.items())
+    return [pair for key, item in inner for pair in flatten(item, f"{prefix}.{key}" if prefix else key)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_text(item) for item in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _baseline(runs: Sequence[Run]) -> dict[str, float]:
+    return next((run.scores.most_frequent_caption for run in runs if run.scores.most_frequent_caption), {})
+
+
+def _baseline_caption(runs: Sequence[Run]) -> str:
+    return next((str(run.evaluation.baseline["caption"]) for run in runs if "caption" in run.evaluation.baseline), "")
+
+
+def _leader(runs: Sequence[Run]) -> Run | None:
+    scored = [run for run in runs if HEADLINE in run.scores.scores]
+    return max(scored, key=lambda run: run.scores.scores[HEADLINE], default=None)
+
+
+def _slice_names(runs: Sequence[Run]) -> list[str]:
+    return sorted({name for run in runs for name in run.scores.slices})
+
+
+def _slice_sizes(runs: Sequence[Run], captions: Captions) -> dict[str, int]:
+    """How many of the captioned videos each slice has."""
+    videos = {video for run in runs for video in run.answers.predictions}
+    sizes: dict[str, int] = {}
+    for video in videos:
+        name = captions.slices.get(video, "")
+        sizes[name] = sizes.get(name, 0) + 1
+    return sizes

@@ -1,0 +1,106 @@
+"""The HTML page: scores beside a baseline, learning curves, and example clips with what every run said."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.console import Console
+
+if TYPE_CHECKING:
+    from pipeline.params import Report
+    from pipeline.report.results import MissingRun, Scores, Sources
+
+PAGE = Path("report/index.html")
+BASELINE = "most frequent caption"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, default=PAGE, help="the page (default: %(default)s)")
+    parser.add_argument("--show", action="store_true", help="print the scores and the page's path, rebuild nothing")
+
+
+def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.params import load_params
+    from pipeline.report.results import Sources
+
+    params = load_params()
+    if args.show:
+        return show(list(params.train), sources=Sources(), page=args.out, console=console)
+    return run(
+        dataset=params.dataset.name,
+        runs=list(params.train),
+        sources=Sources(),
+        out=args.out,
+        params=params.report,
+        console=console,
+    )
+
+
+def run(
+    *, dataset: str, runs: Sequence[str], sources: Sources, out: Path, params: Report, console: Console
+) -> dict[str, Any]:
+    """Write the page of all `runs` that were evaluated; name the command that makes each one that was not."""
+    from pipeline.index import read_index
+    from pipeline.publish import write_bytes
+    from pipeline.report import clips, library, page, results
+
+    found, missing = results.read_runs(runs, sources=sources)
+    captions = results.read_captions(sources.captions)
+    statistics = sources.captions / "statistics.json"
+    index = read_index(sources.index)
+    answered = {video for one in found for video in one.answers.predictions}
+    shown = clips.choose(answered, slices=captions.slices, count=params.examples)
+    with console.progress("report", len(shown)) as progress:
+        examples = []
+        for video in shown:
+            film = library.read_film(video, index=index)
+            examples.append(clips.build_clip(video, runs=found, captions=captions, film=film))
+            progress.advance()
+    html = page.render(
+        dataset=dataset,
+        runs=found,
+        missing=missing,
+        captions=captions,
+        statistics=results.read_json(statistics, stage="assemble") if statistics.is_file() else {},
+        library=library.summarise(index),
+        clips=examples,
+    )
+    write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page
+    _name_missing(missing, console)
+    console.say(f"report: {out} ({len(found)} runs, {len(examples)} examples)")
+    return {"page": str(out), "runs": [one.name for one in found], "missing": [one.name for one in missing]}
+
+
+def show(runs: Sequence[str], *, sources: Sources, page: Path, console: Console) -> dict[str, Any]:
+    """The table of scores and where the page is."""
+    from pipeline.errors import InputError
+    from pipeline.report.results import missing_runs, read_scores
+
+    if not page.is_file():
+        raise InputError(f"there is no report at {page}", hint="dvc repro report")
+    missing = missing_runs(runs, sources=sources)
+    absent = {one.name for one in missing}
+    scores = {name: read_scores(name, sources=sources) for name in runs if name not in absent}
+    _print_scores(scores, console)
+    _name_missing(missing, console)
+    console.say(f"report: {page.resolve()}")
+    return {"page": str(page), "scores": {name: found.scores for name, found in scores.items()}}
+
+
+def _print_scores(scores: dict[str, Scores], console: Console) -> None:
+    from pipeline.report.results import metric_names
+
+    baseline = next((found.most_frequent_caption for found in scores.values() if found.most_frequent_caption), {})
+    tables = {BASELINE: baseline} | {name: found.scores for name, found in scores.items()}
+    metrics = metric_names(list(tables.values()))
+    rows = [[name, *(table.get(metric, "-") for metric in metrics)] for name, table in tables.items() if table]
+    if rows:
+        console.table(["run", *metrics], rows)
+
+
+def _name_missing(missing: Sequence[MissingRun], console: Console) -> None:
+    for one in missing:
+        console.say(f"not here yet: {one.name}   next: {one.command}")
