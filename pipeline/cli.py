@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 from pipeline.console import Console
 from pipeline.errors import FramescribeError
@@ -60,6 +61,7 @@ def _command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"framescribe {name}", description=module.__doc__)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--json", action="store_true", help="print one JSON summary on stdout and nothing else there")
+    parser.add_argument("--profile", help="machine profile: a name in workflows/ or a .yaml file (default: laptop)")
     module.configure(parser)
     return parser
 
@@ -80,6 +82,7 @@ def _run(name: str, arguments: list[str]) -> int:
     try:
         module = command_module(name)
         args = _command_parser(name, module).parse_args(arguments)
+        args.machine = lambda: _machine(args.profile)
         console = Console(quiet=args.quiet, as_json=args.json)
         console.finish(module.command(args, console))
     except FramescribeError as error:
@@ -91,6 +94,13 @@ def _run(name: str, arguments: list[str]) -> int:
     except BrokenPipeError:  # `framescribe ... | head`: the reader has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _machine(profile: str | None) -> Any:
+    """The one place where the command line, which is in pipeline/, reaches up to workflows/."""
+    from workflows.profiles import load_machine
+
+    return load_machine(profile)
 
 
 def _say_version() -> int:

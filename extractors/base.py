@@ -1,0 +1,39 @@
+"""The extractor contract. An extractor is arithmetic on arrays: it knows nothing about files.
+
+A family is one module with `VERSION` and `build(network, outputs=..., weights=..., device=...) -> Extractor`.
+The family's name in `params.yaml` is the module's name; there is no registry to fill.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+Takes = Literal["frames", "clips", "pairs", "audio"]
+
+
+class Extractor(ABC):
+    """`prepare` runs on the CPU, `__call__` on the device; preprocessing travels with the weights."""
+
+    takes: Takes
+    outputs: Mapping[str, tuple[int, ...]]  # name -> shape of one row
+    preprocessing: Mapping[str, Any]  # all that decides the input tensor; part of the fingerprint
+
+    @abstractmethod
+    def prepare(self, frame: np.ndarray) -> torch.Tensor:
+        """One uint8 RGB frame (H, W, 3) as the network's input."""
+
+    @abstractmethod
+    def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        """One row of every output per item of the batch."""
+
+
+class UnknownOutputError(ValueError):
+    """A tap that the network does not have."""
+
+    def __init__(self, network: str, asked: Sequence[str], known: Sequence[str]) -> None:
+        super().__init__(f"{network} has no output {list(asked)}; it has: {', '.join(known)}")

@@ -1,0 +1,73 @@
+"""Soft temporal attention (Yao et al., "Describing videos by exploiting temporal structure", 2015)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from models.base import Captioner, Features, State, Step
+from models.layers import AdditiveAttention, masked_mean
+from models.word_lstm import WordLstm
+
+
+class SoftAttention(Captioner):
+    """Every word looks at the frames it needs.
+
+    `order` lets a bidirectional GRU read the frames first, so that a frame's memory knows what came before and
+    after it; without it the frames are a set, as in the paper, and "left to right" equals "right to left".
+    """
+
+    slots: ClassVar = {"appearance": "pool"}
+
+    def __init__(
+        self,
+        *,
+        vocabulary: int,
+        sizes: dict[str, int],
+        word_size: int = 128,
+        hidden_size: int = 256,
+        attention_size: int = 128,
+        dropout: float = 0.5,
+        order: bool = True,
+    ) -> None:
+        super().__init__()
+        self.project = nn.Sequential(nn.Linear(sizes["appearance"], hidden_size), nn.ReLU(), nn.Dropout(dropout))
+        self.reader = nn.GRU(hidden_size, hidden_size // 2, batch_first=True, bidirectional=True) if order else None
+        self.attention = AdditiveAttention(query=hidden_size, memory=hidden_size, width=attention_size)
+        self.decoder = WordLstm(
+            vocabulary=vocabulary,
+            word_size=word_size,
+            context_size=hidden_size,
+            hidden_size=hidden_size,
+            dropout=dropout,
+        )
+
+    def encode(self, features: Features) -> State:
+        frames, mask = features["appearance"]
+        memory = self.project(frames)  # (B, L, H)
+        if self.reader is not None:
+            memory = memory + read_in_order(self.reader, memory, mask)
+        first = self.decoder.first_state(masked_mean(memory, mask))
+        return first | {"memory": memory, "keys": self.attention.keys(memory), "mask": mask}
+
+    def step(self, state: State, words: Tensor) -> Step:
+        weights = self.attention(state["hidden"], state["keys"], state["mask"])  # (B, L)
+        context = torch.einsum("bl,blh->bh", weights, state["memory"])
+        state, output = self.decoder.step(state, words, context)
+        return Step(state, output, attention={"time": weights})
+
+    def logits(self, output: Tensor) -> Tensor:
+        return self.decoder.logits(output)
+
+
+def read_in_order(reader: nn.GRU, memory: Tensor, mask: Tensor) -> Tensor:
+    """Packed, so that padding never reaches the backward direction."""
+    lengths = mask.sum(1).cpu()
+    packed = nn.utils.rnn.pack_padded_sequence(memory, lengths, batch_first=True, enforce_sorted=False)
+    read, _ = reader(packed)
+    return nn.utils.rnn.pad_packed_sequence(read, batch_first=True, total_length=memory.shape[1])[0]  # (B, L, H)
+
+
+build = SoftAttention

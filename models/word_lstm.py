@@ -1,0 +1,31 @@
+"""The decoder of the baselines: an LSTM that reads the previous word and a context vector."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from models.base import State
+
+
+class WordLstm(nn.Module):
+    """Output of a step = [hidden; context; word] ("deep output"), from which `logits` reads the next word."""
+
+    def __init__(self, *, vocabulary: int, word_size: int, context_size: int, hidden_size: int, dropout: float) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, word_size, padding_idx=0)
+        self.start = nn.Linear(context_size, 2 * hidden_size)  # first hidden state and cell
+        self.cell = nn.LSTMCell(word_size + context_size, hidden_size)
+        self.read = nn.Sequential(nn.Dropout(dropout), nn.Linear(hidden_size + context_size + word_size, vocabulary))
+
+    def first_state(self, context: Tensor) -> State:
+        hidden, cell = torch.tanh(self.start(context)).chunk(2, dim=1)  # (B, H) each
+        return {"hidden": hidden, "cell": cell}
+
+    def step(self, state: State, words: Tensor, context: Tensor) -> tuple[State, Tensor]:
+        word = self.embed(words)  # (B, E)
+        hidden, cell = self.cell(torch.cat([word, context], 1), (state["hidden"], state["cell"]))
+        return state | {"hidden": hidden, "cell": cell}, torch.cat([hidden, context, word], 1)
+
+    def logits(self, output: Tensor) -> Tensor:
+        return self.read(output)

@@ -1,0 +1,40 @@
+"""From a run's params to a model: the model's name is its module in models/."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from typing import Any
+
+from models.base import Captioner
+from pipeline.errors import UsageError
+
+GIVEN = ("vocabulary", "sizes")  # decided by the data, not by params
+
+
+def build_captioner(name: str, *, vocabulary: int, sizes: Mapping[str, int], options: Mapping[str, Any]) -> Captioner:
+    build = _module(name).build
+    known = [parameter for parameter in inspect.signature(build).parameters if parameter not in GIVEN]
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise UsageError(f"{name} has no option {', '.join(unknown)}; known options: {', '.join(known)}")
+    return build(vocabulary=vocabulary, sizes=dict(sizes), **options)
+
+
+def slots_of(name: str) -> Mapping[str, str]:
+    return _module(name).build.slots
+
+
+def known_models() -> list[str]:
+    import models
+
+    names = [info.name for info in pkgutil.iter_modules(models.__path__)]
+    return [name for name in names if hasattr(importlib.import_module(f"models.{name}"), "build")]
+
+
+def _module(name: str) -> Any:
+    if name not in known_models():
+        raise UsageError(f"there is no model '{name}'; known: {', '.join(known_models())}")
+    return importlib.import_module(f"models.{name}")

@@ -1,0 +1,52 @@
+"""Sentences for videos: the features of a few videos at a time through beam search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.base import Captioner
+from pipeline.batches import FeatureSource
+from pipeline.console import SILENT, Progress
+from pipeline.search import beam_search
+from pipeline.vocabulary import Vocabulary
+
+BATCH = 64  # videos a search; padding is masked, so this changes speed and not sentences
+
+
+@dataclass(frozen=True)
+class Said:
+    caption: str
+    log_prob: float
+    words: list[str]
+    attention: dict[str, list[list[float]]]  # name -> words x rows of that video
+
+
+def caption_videos(
+    model: Captioner,
+    source: FeatureSource,
+    video_ids: Sequence[str],
+    *,
+    vocabulary: Vocabulary,
+    beam: int,
+    max_words: int,
+    length_power: float = 0.0,
+    device: str = "cpu",
+    progress: Progress = SILENT,
+) -> dict[str, Said]:
+    model.eval()
+    said: dict[str, Said] = {}
+    for start in range(0, len(video_ids), BATCH):
+        chosen = video_ids[start : start + BATCH]
+        features = source.batch(chosen, device=device)
+        lengths = next(iter(features.values())).mask.sum(1).tolist()
+        sentences = beam_search(model, features, width=beam, max_words=max_words, length_power=length_power)
+        for video_id, sentence, rows in zip(chosen, sentences, lengths, strict=True):
+            words = [vocabulary.words[number] for number in sentence.words]
+            attention = {
+                name: [[round(weight, 4) for weight in line] for line in weights[:, :rows].tolist()]
+                for name, weights in sentence.attention.items()
+            }
+            said[video_id] = Said(" ".join(words), sentence.log_prob, words, attention)
+        progress.advance(len(chosen))
+    return said

@@ -1,0 +1,109 @@
+"""A run's folder: `model.safetensors` and `run.json` with everything needed to build the model again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from models.base import Captioner
+from pipeline.batches import FeatureSource, open_features
+from pipeline.cache import cache_folder
+from pipeline.captioner import build_captioner, slots_of
+from pipeline.checkpoint import load_model
+from pipeline.corpus import read_corpus
+from pipeline.errors import InputError
+from pipeline.hashing import file_sha256, record_sha256
+from pipeline.params import Train
+from pipeline.publish import fresh_folder, write_bytes, write_json
+from pipeline.training import History, Trainer
+from pipeline.vocabulary import Vocabulary, read_vocabulary
+
+
+def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Trainer:
+    """A trainer whose progress folder is named by all that decides its result, so that only its own run resumes it."""
+    torch.set_num_threads(1)  # these models are small, and the bits must not depend on the number of cores
+    torch.manual_seed(params.seed)
+    corpus, vocabulary = read_corpus(captions), read_vocabulary(captions / "vocabulary.json")
+    source = open_features(params.features, slots_of(params.model))
+    require_features(source, [id_ for ids in corpus.splits.values() for id_ in ids])
+    model = build_captioner(params.model, vocabulary=len(vocabulary), sizes=source.sizes, options=params.options).to(
+        device
+    )
+    decides = {
+        "params": params.model_dump(),
+        "max_words": max_words,
+        "captions": {name: file_sha256(captions / name) for name in ("captions.json", "vocabulary.json")},
+        "features": {slot: store.manifest["shards"] for slot, store in source.stores.items()},
+        "torch": version("torch"),
+        "device": device,
+    }
+    folder = cache_folder("training") / record_sha256(decides)
+    return Trainer(model, corpus, vocabulary, source, params, max_words, folder, device)
+
+
+def require_features(source: FeatureSource, video_ids: list[str]) -> None:
+    for slot, store in source.stores.items():
+        missing = [video_id for video_id in video_ids if video_id not in store]
+        if missing:
+            raise InputError(
+                f"{store.folder} ({slot}) lacks {len(missing)} of {len(video_ids)} videos, first: {missing[0]}",
+                hint=f"see `failures` in {store.folder}/store.json, then dvc repro extract@{store.folder.name}",
+            )
+
+
+def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> None:
+    facts = {
+        "run": name,
+        "params": trainer.settings.model_dump(),
+        "max_words": trainer.max_words,
+        "sizes": trainer.source.sizes,
+        "vocabulary": list(trainer.vocabulary.words),
+        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "epochs": len(history.epochs),
+        "best_epoch": history.best.epoch,
+        "val_cider": history.best.val_cider,
+        "features": {slot: describe_store(trainer.source, slot) for slot in trainer.source.stores},
+        "versions": {"torch": version("torch"), "framescribe": version("framescribe")},
+    }
+    with fresh_folder(out) as temporary:
+        write_bytes(temporary / "model.safetensors", trainer.best_path.read_bytes())
+        write_json(temporary / "run.json", facts)
+
+
+def describe_store(source: FeatureSource, slot: str) -> dict[str, Any]:
+    store = source.stores[slot]
+    return {
+        "store": store.folder.name,
+        "tensor": source.tensors[slot],
+        "fingerprint_sha256": store.manifest["fingerprint_sha256"],
+        "untrained": store.untrained,
+    }
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trained run, ready to caption."""
+
+    params: Train
+    model: Captioner
+    vocabulary: Vocabulary
+    source: FeatureSource
+
+
+def open_run(folder: Path, *, device: str) -> Run:
+    if not (folder / "run.json").is_file():
+        raise InputError(f"there is no run at {folder}", hint=f"dvc repro train@{folder.name}")
+    facts = json.loads((folder / "run.json").read_text())
+    params = Train.model_validate(facts["params"])
+    vocabulary = Vocabulary(tuple(facts["vocabulary"]))
+    source = open_features(params.features, slots_of(params.model))
+    model = build_captioner(params.model, vocabulary=len(vocabulary), sizes=facts["sizes"], options=params.options).to(
+        device
+    )
+    load_model(folder / "model.safetensors", model)
+    return Run(params, model, vocabulary, source)

@@ -1,0 +1,116 @@
+"""Decoding, once for all models: batched beam search (greedy is a beam of one) with attention recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.base import Captioner, Features, State, select
+from pipeline.vocabulary import BOS, EOS, PAD, UNK
+
+NEVER = (PAD, BOS, UNK)  # words that must not come out
+
+
+@dataclass(frozen=True)
+class Sentence:
+    words: list[int]  # without the end word
+    log_prob: float  # of the words and the end word
+    attention: Mapping[str, Tensor]  # name -> (words, ...)
+
+
+@dataclass
+class _Beams:
+    """`width` hypotheses for each of `videos` videos, flattened to (videos * width) rows."""
+
+    state: State
+    words: Tensor  # (B*K, T) so far, starting with BOS
+    scores: Tensor  # (B, K) log probability
+    finished: Tensor  # (B, K) bool
+    attention: dict[str, list[Tensor]]  # name -> T tensors (B*K, ...)
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Captioner, features: Features, *, width: int, max_words: int, length_power: float = 0.0
+) -> list[Sentence]:
+    """The best sentence of every video in the batch, by log p / length ** length_power."""
+    state = model.encode(features)
+    videos = next(iter(state.values())).shape[0]
+    beams = _first_beams(state, videos, width)
+    for position in range(max_words + 1):
+        if bool(beams.finished.all()):
+            break
+        beams = _advance(model, beams, last=position == max_words)
+    return _best(beams, length_power)
+
+
+def _first_beams(state: State, videos: int, width: int) -> _Beams:
+    device = next(iter(state.values())).device
+    scores = torch.full((videos, width), -torch.inf, device=device)
+    scores[:, 0] = 0.0  # all beams are equal at first: only one may grow
+    return _Beams(
+        state=select(state, torch.arange(videos, device=device).repeat_interleave(width)),
+        words=torch.full((videos * width, 1), BOS, device=device),
+        scores=scores,
+        finished=torch.zeros(videos, width, dtype=torch.bool, device=device),
+        attention={},
+    )
+
+
+def _advance(model: Captioner, beams: _Beams, *, last: bool) -> _Beams:
+    videos, width = beams.scores.shape
+    step = model.step(beams.state, beams.words[:, -1])
+    log_probs = _allowed(model.logits(step.output), last=last).view(videos, width, -1)  # (B, K, V)
+    vocabulary = log_probs.shape[-1]
+    # A finished beam keeps its score by "saying" PAD at no cost, and nothing else.
+    rest = torch.full((vocabulary,), -torch.inf, device=log_probs.device)
+    rest[PAD] = 0.0
+    log_probs = torch.where(beams.finished.unsqueeze(-1), rest, log_probs)
+    scores, flat = (beams.scores.unsqueeze(-1) + log_probs).flatten(1).topk(width)  # (B, K)
+    parents, words = flat // vocabulary, flat % vocabulary
+    rows = (parents + width * torch.arange(videos, device=flat.device).unsqueeze(1)).flatten()  # (B*K,)
+    attention = {
+        name: [past.index_select(0, rows) for past in beams.attention.get(name, [])] + [now.index_select(0, rows)]
+        for name, now in step.attention.items()
+    }
+    return _Beams(
+        state=select(step.state, rows),
+        words=torch.cat([beams.words.index_select(0, rows), words.flatten().unsqueeze(1)], 1),
+        scores=scores,
+        finished=beams.finished.gather(1, parents) | (words == EOS),
+        attention=attention,
+    )
+
+
+def _allowed(logits: Tensor, *, last: bool) -> Tensor:
+    """Log probabilities with the forbidden words removed; at the last position only the end may be said."""
+    logits = logits.float().index_fill(1, torch.tensor(NEVER, device=logits.device), -torch.inf)
+    log_probs = logits.log_softmax(-1)
+    if not last:
+        return log_probs
+    ended = torch.full_like(log_probs, -torch.inf)
+    ended[:, EOS] = log_probs[:, EOS]
+    return ended
+
+
+def _best(beams: _Beams, length_power: float) -> list[Sentence]:
+    videos, width = beams.scores.shape
+    words = beams.words.view(videos, width, -1)[:, :, 1:]  # (B, K, T) without BOS
+    lengths = (words != PAD).sum(-1).clamp(min=1)  # the end word counts
+    ranked = torch.where(beams.finished, beams.scores, -torch.inf) / lengths**length_power
+    best = ranked.argmax(1)  # (B,)
+    return [_sentence(beams, words[video, beam].tolist(), video, int(beam)) for video, beam in enumerate(best)]
+
+
+def _sentence(beams: _Beams, words: list[int], video: int, beam: int) -> Sentence:
+    spoken = words[: words.index(EOS)]
+    row = video * beams.scores.shape[1] + beam
+    attention = {
+        name: torch.stack([weights[row] for weights in steps[: len(spoken)]]).cpu()
+        for name, steps in beams.attention.items()
+        if spoken
+    }
+    return Sentence(spoken, float(beams.scores[video, beam]), attention)
