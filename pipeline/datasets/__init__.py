@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.datasets.annotations import SPLITS, Annotations, named
-from pipeline.datasets.corpus import Corpus, read_corpus, write_corpus
+from pipeline.datasets.folder import video_files
 from pipeline.datasets.matching import Match, match_videos, require_match
 from pipeline.datasets.msrvtt import load_msrvtt
 from pipeline.datasets.msvd import load_msvd
@@ -20,16 +20,13 @@ __all__ = [
     "LOADERS",
     "SPLITS",
     "Annotations",
-    "Corpus",
     "Match",
     "load_annotations",
     "match_videos",
     "named",
-    "read_corpus",
     "require_match",
-    "write_corpus",
+    "video_files",
 ]
-
 
 # data set → split rule → how its annotations are read
 LOADERS: dict[str, dict[str, Callable[[Path], Annotations]]] = {

@@ -45,13 +45,14 @@ def match_videos(annotations: Annotations, ids_of_files: Collection[str]) -> Mat
     )
 
 
-def require_match(match: Match, *, unmatched: str, where: str) -> None:
-    """Nothing left over on either side, unless `dataset.unmatched` is `ignore`."""
+def require_match(match: Match, annotations: Annotations, *, unmatched: str, where: str) -> None:
+    """Nothing left over on either side, unless `dataset.unmatched` is `ignore`; then something to train with."""
     if unmatched == "error" and not match.complete:
         raise InputError(
             f"{where}: {match.problem}",
             hint="add or remove files, or leave them out with `framescribe dataset use ... --unmatched ignore`"
             " (dataset.unmatched in params.yaml)",
         )
-    if not match.files:
-        raise InputError(f"{where}: no file has the name of an annotated video; {match.problem}")
+    for split in ("train", "val"):
+        if not any(id_ in match.files for id_ in annotations.splits[split]):
+            raise InputError(f"{where}: no {split} video has a file; {match.problem}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import codecs
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,7 +18,11 @@ Record = TypeVar("Record")
 
 
 def read_text(path: Path) -> str:
-    return _decode(_read(path), source=str(path))
+    raw = _read(path)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: byte {error.start} is 0x{raw[error.start]:02x}") from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -31,11 +35,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_records(path: Path, shape: type[Record], *, members: Sequence[str] = ()) -> Record:
     """The JSON in a file, or in the zip `path` under one of the names `members`, checked against `shape`."""
     raw, source = _read_member(path, members) if path.suffix == ".zip" else (_read(path), str(path))
-    value = _parse(_decode(raw, source=source), source=source)
     try:
-        return TypeAdapter(shape).validate_python(value)
+        return TypeAdapter(shape).validate_json(raw.removeprefix(codecs.BOM_UTF8))
     except ValidationError as error:
-        raise InputError(_explain(error, source), hint="see docs/datasets.md for the format") from error
+        raise InputError(_explain(error, source), hint="docs/datasets.md shows the format") from error
 
 
 def first_file(folder: Path, names: Sequence[str]) -> Path | None:
@@ -84,26 +87,10 @@ def _choose_member(path: Path, archive: zipfile.ZipFile, members: Sequence[str])
     return found[0]
 
 
-def _decode(raw: bytes, *, source: str) -> str:
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source} is not UTF-8 text: byte {error.start} is 0x{raw[error.start]:02x}") from error
-
-
-def _parse(text: str, *, source: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{source} is not valid JSON: {error.msg} at {place}", hint="download it again") from error
-    except RecursionError as error:
-        raise InputError(f"{source} is not valid annotation JSON: it is nested too deeply") from error
-
-
 def _explain(error: ValidationError, source: str) -> str:
-    problems = error.errors(include_url=False, include_context=False)
-    first = problems[0]
+    first, *others = error.errors(include_url=False)
+    if first["type"] == "json_invalid":
+        return f"{source} is not valid JSON: {first['ctx']['error']}"
     where = ".".join(str(part) for part in first["loc"]) or "the top level"
-    more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+    more = f" (and {len(others)} more problems)" if others else ""
     return f"{source} has the wrong structure: {where}: {first['msg']}{more}"

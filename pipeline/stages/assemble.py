@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.console import Console
 
 if TYPE_CHECKING:
-    from pipeline.datasets import Annotations, Corpus, Match
+    from pipeline.corpus import Corpus
+    from pipeline.datasets import Annotations, Match
     from pipeline.params import Assemble, Dataset
     from pipeline.vocabulary import Vocabulary
 
@@ -38,7 +39,8 @@ def run(
     *, dataset: Dataset, index: Path, out: Path, params: Assemble, max_failed: int = 0, console: Console
 ) -> dict[str, Any]:
     """Write captions.json, vocabulary.json and statistics.json into `out`; return the statistics."""
-    from pipeline.datasets import load_annotations, match_videos, require_match, write_corpus
+    from pipeline.corpus import write_corpus
+    from pipeline.datasets import load_annotations, match_videos, require_match
     from pipeline.index import read_index
     from pipeline.publish import write_json
     from pipeline.vocabulary import Vocabulary
@@ -46,11 +48,11 @@ def run(
     annotations = load_annotations(dataset)
     videos = read_index(index)
     match = match_videos(annotations, [*videos.rows, *videos.quarantined])
-    require_match(match, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {index}")
+    require_match(match, annotations, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {index}")
     unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in videos.quarantined]
     _allow_unusable(unusable, max_failed=max_failed, console=console)
     corpus = _corpus(annotations, match, unusable=set(unusable))
-    vocabulary = Vocabulary.build(corpus.of("train"), min_count=params.min_count)
+    vocabulary = Vocabulary.build(corpus.sentences("train"), min_count=params.min_count)
     statistics = _statistics(corpus, vocabulary, max_words=params.max_words) | {
         "captions_without_video": len(match.without_video),
         "videos_without_captions": len(match.without_captions),
@@ -80,14 +82,14 @@ def _allow_unusable(ids: list[str], *, max_failed: int, console: Console) -> Non
 
 def _corpus(annotations: Annotations, match: Match, *, unusable: set[str]) -> Corpus:
     """Only usable videos, under the ids of the index, with the sentences that have a word in them."""
-    from pipeline.datasets import Corpus
+    from pipeline.corpus import Corpus
     from pipeline.errors import InputError
     from pipeline.vocabulary import tokenize
 
     usable = {id_: file for id_, file in match.files.items() if id_ not in unusable}
     splits = {split: [id_ for id_ in ids if id_ in usable] for split, ids in annotations.splits.items()}
-    if not splits["train"]:
-        raise InputError("no training video is left", hint="look at the index and at dataset in params.yaml")
+    if not (splits["train"] and splits["val"]):
+        raise InputError("no train or no val video could be decoded", hint="look at quarantine.jsonl in the index")
     chosen = [id_ for ids in splits.values() for id_ in ids]
     captions = {usable[id_]: [text for text in annotations.captions[id_] if tokenize(text)] for id_ in chosen}
     _refuse_wordless(captions)
@@ -111,7 +113,7 @@ def _statistics(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> di
     return {
         "vocabulary": len(vocabulary),
         "splits": {
-            split: {"videos": len(corpus.splits[split]), **_of_captions(corpus.of(split), vocabulary, max_words)}
+            split: {"videos": len(corpus.splits[split]), **_of_captions(corpus.sentences(split), vocabulary, max_words)}
             for split in corpus.splits
         },
     }

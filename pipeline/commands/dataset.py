@@ -1,0 +1,87 @@
+"""Point params.yaml at a data set after checking it, or show the one that is chosen."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.console import Console
+
+if TYPE_CHECKING:
+    from pipeline.params import Dataset
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="use|show")
+    actions.add_parser("show", help="the data set in params.yaml, checked, with its counts")
+    use = actions.add_parser("use", help="check a data set, then rewrite the dataset section of params.yaml")
+    use.add_argument("name", choices=["msrvtt", "msvd", "vatex", "mvad", "demo"], help="format of the annotations")
+    use.add_argument("--videos", required=True, metavar="DIR", help="folder of raw videos")
+    use.add_argument("--annotations", required=True, metavar="PATH", help="annotation file or folder")
+    use.add_argument("--split", default="standard", metavar="RULE", help="standard; msrvtt also: dualafr, file")
+    use.add_argument(
+        "--unmatched",
+        choices=["error", "ignore"],
+        default="error",
+        help="captions without a video and videos without captions: refuse them, or leave them out",
+    )
+
+
+def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.params import PARAMS_FILE, Dataset, load_params
+
+    current = load_params().dataset
+    if args.action == "show":
+        return _check(current, console)
+    chosen = {name: getattr(args, name) for name in Dataset.model_fields}
+    summary = _check(Dataset(**chosen), console)
+    _rewrite(PARAMS_FILE, chosen)
+    console.say(f"{PARAMS_FILE}: dataset is now {args.name}; next: dvc repro")
+    return summary
+
+
+def _check(dataset: Dataset, console: Console) -> dict[str, Any]:
+    """Everything that can be known without decoding; the same rules as the assemble stage."""
+    from pipeline.datasets import load_annotations, match_videos, require_match, video_files
+
+    files = video_files(Path(dataset.videos))
+    annotations = load_annotations(dataset)
+    match = match_videos(annotations, files)
+    require_match(match, annotations, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {dataset.videos}")
+    counts = {
+        split: {**count, "with_file": sum(id_ in match.files for id_ in annotations.splits[split])}
+        for split, count in annotations.counts.items()
+    }
+    _show(dataset, counts, left_over="" if match.complete else match.problem, console=console)
+    return {"dataset": dataset.model_dump(), "files": len(files), "splits": counts}
+
+
+def _show(dataset: Dataset, counts: dict[str, dict[str, int]], *, left_over: str, console: Console) -> None:
+    console.say("\n".join(f"{key:<12} {value}" for key, value in dataset.model_dump().items()))
+    rows = [[split, count["videos"], count["with_file"], count["captions"]] for split, count in counts.items()]
+    console.table(["split", "videos", "with a file", "captions"], rows)
+    if left_over:
+        console.say(f"left out: {left_over}")
+    if not counts["test"]["videos"]:
+        console.say("there are no test captions: set caption.split to val in params.yaml")
+
+
+def _rewrite(path: Path, values: dict[str, str]) -> None:
+    """Change only the values of the dataset section; comments and all other sections stay."""
+    from ruamel.yaml import YAML
+
+    from pipeline.params import parse_params
+    from pipeline.publish import write_text
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 10_000  # never fold a long line
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    document = yaml.load(path.read_text())
+    document["dataset"].update(values)
+    stream = io.StringIO()
+    yaml.dump(document, stream)
+    parse_params(YAML(typ="safe").load(stream.getvalue()), source=str(path))
+    write_text(path, stream.getvalue())
