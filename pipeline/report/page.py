@@ -29,13 +29,6 @@ class Cell:
     best: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    name: str
-    color: int
-    cells: list[Cell]
-
-
 def render(
     *,
     dataset: str,
@@ -58,10 +51,9 @@ def render(
         clips=clips,
         headline=HEADLINE,
         baseline_caption=_baseline_caption(runs),
-        metrics=metric_names([run.scores.scores for run in runs]),
+        metrics=page_metrics(runs),
         score_rows=score_rows(runs),
         baseline=_baseline(runs),
-        slice_names=_slice_names(runs),
         slice_rows=slice_rows(runs),
         slice_sizes=_slice_sizes(runs, captions),
         charts=charts(runs),
@@ -102,25 +94,26 @@ def _source(environment: Environment, name: str) -> str:
     return loader.get_source(environment, name)[0] if loader else ""
 
 
-def score_rows(runs: Sequence[Run]) -> list[Row]:
-    metrics = metric_names([run.scores.scores for run in runs])
+def page_metrics(runs: Sequence[Run]) -> list[str]:
+    """The headline first, where a phone shows it without scrolling."""
+    return sorted(metric_names([run.scores.scores for run in runs]), key=lambda name: name != HEADLINE)
+
+
+def score_rows(runs: Sequence[Run]) -> list[list[Cell]]:
+    """A row of cells a run, a cell a metric."""
     base = _baseline(runs)
-    columns = [_column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in metrics]
-    return _rows(runs, columns)
-
-
-def slice_rows(runs: Sequence[Run]) -> list[Row]:
-    names = _slice_names(runs)
-    values = [[run.scores.slices.get(name, {}).get(HEADLINE) for run in runs] for name in names]
-    largest = max((value for column in values for value in column if value is not None), default=0.0)
-    return _rows(runs, [_column(column, None, largest=largest) for column in values])
-
-
-def _rows(runs: Sequence[Run], columns: Sequence[Sequence[Cell]]) -> list[Row]:
-    return [
-        Row(name=run.name, color=position, cells=[column[position] for column in columns])
-        for position, run in enumerate(runs)
+    columns = [
+        _column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in page_metrics(runs)
     ]
+    return [[column[position] for column in columns] for position in range(len(runs))]
+
+
+def slice_rows(runs: Sequence[Run]) -> dict[str, list[Cell]]:
+    """slice -> a cell a run; one colour scale over the whole table."""
+    names = sorted({name for run in runs for name in run.scores.slices})
+    values = {name: [run.scores.slices.get(name, {}).get(HEADLINE) for run in runs] for name in names}
+    largest = max((value for row in values.values() for value in row if value is not None), default=0.0)
+    return {name: _column(row, None, largest=largest) for name, row in values.items()}
 
 
 def _column(values: Sequence[float | None], base: float | None, *, largest: float | None = None) -> list[Cell]:
@@ -179,10 +172,6 @@ def _baseline_caption(runs: Sequence[Run]) -> str:
 def _leader(runs: Sequence[Run]) -> Run | None:
     scored = [run for run in runs if HEADLINE in run.scores.scores]
     return max(scored, key=lambda run: run.scores.scores[HEADLINE], default=None)
-
-
-def _slice_names(runs: Sequence[Run]) -> list[str]:
-    return sorted({name for run in runs for name in run.scores.slices})
 
 
 def _slice_sizes(runs: Sequence[Run], captions: Captions) -> dict[str, int]:

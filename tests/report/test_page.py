@@ -1,0 +1,254 @@
+"""The page: complete, well-formed, escaped, usable by keyboard and screen reader, equal bytes for equal inputs."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.console import Console
+from pipeline.errors import InputError
+from pipeline.params import Report
+from pipeline.report.page import amount, flatten
+from pipeline.report.results import Sources
+from pipeline.stages import report
+
+QUIET = Console(quiet=True)
+VOID = {"meta", "img", "input", "br", "link", "hr", "line", "polyline"}
+EVIL = '<script>alert(1)</script> "><img src=x onerror=alert(2)> & </style>'
+
+
+class Outline(html.parser.HTMLParser):
+    """Every element with its attributes, and a complaint for each tag that does not close its own."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.complaints: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.complaints.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data: str) -> None:
+        if "script" not in self.open and "style" not in self.open:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def build(project: Sources, out: Path, *, examples: int = 5, runs: tuple[str, ...] = ("attention", "mean_pool")) -> str:
+    report.run(dataset="demo", runs=runs, sources=project, out=out, params=Report(examples=examples), console=QUIET)
+    return out.read_text()
+
+
+def edit(path: Path, change: Any) -> None:
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+@pytest.fixture
+def page(project: Sources, tmp_path: Path) -> str:
+    return build(project, tmp_path / "report/index.html")
+
+
+def test_every_tag_closes_and_ids_are_unique_and_referred_to(page: str) -> None:
+    outline = Outline(page)
+    ids = Counter(attributes["id"] for _, attributes in outline.elements if "id" in attributes)
+
+    assert outline.complaints == []
+    assert outline.open == []
+    assert max(ids.values()) == 1
+    for _, attributes in outline.elements:
+        for name in ("aria-labelledby", "for"):
+            assert set((attributes.get(name) or "").split()) <= set(ids)
+        if (attributes.get("href") or "").startswith("#"):
+            assert attributes["href"][1:] in ids  # type: ignore[index]
+
+
+def test_nothing_is_loaded_from_anywhere(page: str) -> None:
+    outline = Outline(page)
+
+    addresses = [value or "" for _, found in outline.elements for key, value in found.items() if key in ("src", "href")]
+    assert all(address.startswith(("data:image/", "#")) for address in addresses)
+    assert not re.search(r"https?://|url\(|@import", page)
+    assert outline.all("link") == []
+
+
+def test_a_screen_reader_finds_landmarks_headers_and_alternatives(page: str) -> None:
+    outline = Outline(page)
+    tags = {tag for tag, _ in outline.elements}
+
+    assert {"header", "nav", "main", "footer", "h1", "caption"} <= tags
+    assert outline.all("html")[0]["lang"] == "en"
+    assert all("scope" in cell for cell in outline.all("th"))
+    assert all("alt" in image for image in outline.all("img"))
+    assert all(image["alt"] for image in outline.all("img") if image.get("class") != "strip")
+    assert all(drawing.get("aria-hidden") or drawing.get("aria-labelledby") for drawing in outline.all("svg"))
+    assert page.count("<caption") == page.count("<table")
+
+
+def test_the_page_has_scores_slices_curves_and_examples(page: str) -> None:
+    outline = Outline(page)
+
+    sections = [section["id"] for section in outline.all("section")]
+    assert sections == ["scores", "slices", "curves", "examples", "videos", "provenance"]
+    assert "1.728" in outline.text
+    assert "+1.248" in outline.text
+    assert "“a square moves”" in outline.text
+    assert len([drawing for drawing in outline.all("svg") if drawing.get("role") == "img"]) == 2
+    assert len(outline.all("article")) == 5
+    assert len({article["data-slice"] for article in outline.all("article")}) == 5
+    assert len([image for image in outline.all("img") if "seconds" in (image["alt"] or "")]) == 5 * 6
+    assert "no_frames" in outline.text
+
+
+def test_the_best_score_is_marked_in_words_too(page: str) -> None:
+    cells = re.findall(r'<td class="best.*?</td>', page, flags=re.DOTALL)
+
+    assert len(cells) >= 7
+    assert all("★" in cell and "(best)" in cell for cell in cells)
+
+
+def test_untrained_features_are_said_beside_their_run_and_nowhere_else(page: str) -> None:
+    rows = re.findall(r'<tr><th scope="row"><span class="run.*?</tr>', page, flags=re.DOTALL)
+
+    assert ["untrained" in row for row in rows if "attention" in row] == [False]
+    assert ["untrained" in row for row in rows if "mean_pool" in row] == [True]
+
+
+def test_text_from_outside_cannot_become_markup(project: Sources, tmp_path: Path) -> None:
+    """Captions, predictions, slices and provenance are all written by others."""
+    edit(project.captions / "captions.json", lambda value: value["captions"]["video000"].insert(0, EVIL))
+    edit(project.captions / "captions.json", lambda value: value["slices"].update(video000=EVIL))
+    edit(project.predictions / "attention.json", lambda value: value["predictions"]["video000"].update(caption=EVIL))
+    edit(project.evaluation / "attention.json", lambda value: value["baseline"].update(caption=EVIL))
+    edit(project.runs / "attention/run.json", lambda value: value["versions"].update({EVIL: EVIL}))
+
+    text = build(project, tmp_path / "page.html", examples=10)
+
+    outline = Outline(text)
+    assert outline.complaints == []
+    assert len(outline.all("script")) == 1
+    assert not any("onerror" in attributes for _, attributes in outline.elements)
+    assert "alert(1)" in outline.text
+
+
+def test_only_the_pages_own_script_may_run(page: str) -> None:
+    policy = next(meta["content"] for meta in Outline(page).all("meta") if "http-equiv" in meta)
+
+    assert "default-src 'none'" in policy  # type: ignore[operator]
+    assert re.search(r"script-src 'sha256-[A-Za-z0-9+/]{43}='", policy or "")
+
+
+def test_equal_inputs_give_equal_bytes(project: Sources, tmp_path: Path) -> None:
+    build(project, tmp_path / "one.html")
+    build(project, tmp_path / "two.html")
+
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_a_video_that_is_gone_costs_its_pictures_only(project: Sources, tmp_path: Path) -> None:
+    (tmp_path / "videos/red.mp4").unlink()
+
+    outline = Outline(build(project, tmp_path / "page.html", examples=10))
+
+    assert len(outline.all("article")) == 10
+    assert "the frames could not be read" in outline.text
+
+
+def test_attention_is_shown_only_where_it_was_recorded(project: Sources, tmp_path: Path) -> None:
+    page = build(project, tmp_path / "page.html", examples=1)
+
+    assert page.count("Where each word looked") == 1
+    assert len([image for image in Outline(page).all("img") if image.get("class") == "strip"]) == 7
+
+
+def test_no_runs_and_no_examples_still_make_a_page(project: Sources, tmp_path: Path) -> None:
+    outline = Outline(build(project, tmp_path / "page.html", runs=("later",)))
+
+    assert outline.complaints == []
+    assert "No run has been scored yet." in outline.text
+    assert "dvc repro evaluate@later" in outline.text
+
+
+def test_a_name_that_is_not_utf8_does_not_cost_the_page(project: Sources, tmp_path: Path) -> None:
+    quarantine = project.index / "quarantine.jsonl"
+    quarantine.write_text(quarantine.read_text().replace("broken01", "broken\\udcff"))
+
+    assert "broken?" in build(project, tmp_path / "page.html")
+
+
+def test_show_prints_scores_and_path_without_building(
+    project: Sources, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "index.html"
+    page.write_text("untouched")
+
+    summary = report.show(["attention", "later"], sources=project, page=page, console=Console())
+
+    printed = capsys.readouterr().out
+    assert page.read_text() == "untouched"
+    assert str(page) in printed
+    assert re.search(r"attention +0\.7200 .* 1\.7280", printed)
+    assert re.search(r"most frequent caption +0\.2000", printed)
+    assert "dvc repro evaluate@later" in printed
+    assert summary["scores"]["attention"]["CIDEr-D"] == pytest.approx(1.728)
+
+
+def test_show_without_a_page_says_what_makes_it(project: Sources, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no report at .*index\.html") as caught:
+        report.show(["attention"], sources=project, page=tmp_path / "index.html", console=QUIET)
+
+    assert caught.value.hint == "dvc repro report"
+
+
+def test_records_are_flattened_in_a_fixed_order() -> None:
+    assert flatten({"b": {"y": [1, 2.5], "x": None}, "a": True}) == [("a", "True"), ("b.x", "None"), ("b.y", "1, 2.5")]
+
+
+def test_amounts_are_short() -> None:
+    assert [amount(number) for number in (999, 12_345, 1_234_567)] == ["999", "12.3 k", "1.23 M"]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on PATH")
+def test_a_browser_runs_the_page_without_a_console_message(project: Sources, tmp_path: Path) -> None:
+    """The script shows the controls, so a visible form proves that the policy let it run."""
+    page = tmp_path / "page.html"
+    build(project, page)
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    more = ["--disable-component-update", "--disable-sync", "--enable-logging=stderr", f"--user-data-dir={tmp_path}/u"]
+
+    result = subprocess.run(
+        ["chromium", *flags.split(), *more, "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+
+    assert "CONSOLE" not in result.stderr
+    assert re.search(r'<form id="controls"[^>]*>', result.stdout)
+    assert not re.search(r'<form id="controls"[^>]*hidden', result.stdout)
+    assert "5 clips" in result.stdout
