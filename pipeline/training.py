@@ -109,7 +109,7 @@ class Trainer:
         (loss + self.model.extra_loss(features, state).to(self.device)).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         optimizer.step()
-        return float(loss), int((targets != PAD).sum())
+        return float(loss.detach()), int((targets != PAD).sum())
 
     def validate(self) -> float:
         sentences = caption_videos(

@@ -1,0 +1,133 @@
+"""The captioner contract, over every model there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from models.base import Captioner, Features, Modality, select
+from pipeline.captioner import build_captioner, known_models, slots_of
+from pipeline.errors import UsageError
+from pipeline.search import beam_search
+from pipeline.training import teacher_forced, word_loss
+from pipeline.vocabulary import BOS, EOS
+
+VOCABULARY = 12
+SIZE = 10
+
+
+def build(name: str) -> Captioner:
+    torch.manual_seed(0)
+    sizes = dict.fromkeys(slots_of(name), SIZE)
+    return build_captioner(name, vocabulary=VOCABULARY, sizes=sizes, options={"hidden_size": 32}).eval()
+
+
+def features(name: str, lengths: list[int], *, padded_to: int | None = None) -> Features:
+    """Random rows; everything beyond a video's length is rubbish that must not matter."""
+    longest = padded_to or max(lengths)
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.randn(len(lengths), 20, SIZE, generator=generator)[:, :longest]
+    mask = torch.arange(longest) < torch.tensor(lengths).unsqueeze(1)
+    values = torch.where(mask.unsqueeze(-1), rows, torch.full((), 1e3))
+    return {slot: Modality(values, mask) for slot in slots_of(name)}
+
+
+every_model = pytest.mark.parametrize("name", known_models())
+
+
+@every_model
+def test_shapes(name: str) -> None:
+    model = build(name)
+    state = model.encode(features(name, [4, 7, 1]))
+    step = model.step(state, torch.full((3,), BOS))
+
+    assert all(len(tensor) == 3 for tensor in state.values())
+    assert {key: value.shape for key, value in step.state.items()} == {key: value.shape for key, value in state.items()}
+    assert model.logits(step.output).shape == (3, VOCABULARY)
+
+
+@every_model
+def test_padding_never_changes_a_result(name: str) -> None:
+    model = build(name)
+    words = torch.tensor([[5, 6, EOS], [7, 8, EOS]])
+
+    tight = teacher_forced(model, model.encode(features(name, [4, 7])), words)
+    padded = teacher_forced(model, model.encode(features(name, [4, 7], padded_to=15)), words)
+    alone = teacher_forced(model, model.encode(features(name, [4])), words[:1])
+
+    torch.testing.assert_close(tight, padded, atol=1e-5, rtol=0)
+    torch.testing.assert_close(tight[:1], alone, atol=1e-5, rtol=0)
+
+
+@every_model
+def test_attention_sums_to_one_over_real_rows(name: str) -> None:
+    model = build(name)
+    step = model.step(model.encode(features(name, [4, 7])), torch.full((2,), BOS))
+
+    for weights in step.attention.values():
+        torch.testing.assert_close(weights.sum(1), torch.ones(2))
+        assert float(weights[0, 4:].sum()) == 0.0
+
+
+@every_model
+def test_one_batch_can_be_memorised_and_every_parameter_learns(name: str) -> None:
+    model = build(name).train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    words = torch.tensor([[4, 5, 6, EOS], [7, 8, EOS, 0], [9, 10, 11, EOS]])
+    given = features(name, [4, 7, 2])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(150):
+        loss = word_loss(teacher_forced(model, model.encode(given), words), words)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    assert float(loss.detach()) < 0.02
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    sentences = beam_search(model.eval(), given, width=3, max_words=6)
+    assert [sentence.words for sentence in sentences] == [[4, 5, 6], [7, 8], [9, 10, 11]]
+
+
+@every_model
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_searched_sentence_costs_what_teacher_forcing_says(name: str, width: int) -> None:
+    model = build(name)
+    given = features(name, [4, 7, 1])
+    for video, sentence in enumerate(beam_search(model, given, width=width, max_words=5)):
+        words = torch.tensor([[*sentence.words, EOS]])
+        one = {
+            slot: Modality(part.values[video : video + 1], part.mask[video : video + 1]) for slot, part in given.items()
+        }
+        logits = teacher_forced(model, model.encode(one), words)[0]
+        logits[:, [0, BOS, 3]] = -torch.inf
+        log_probs = logits.log_softmax(-1).gather(1, words[0].unsqueeze(1))
+
+        assert sentence.log_prob == pytest.approx(float(log_probs.sum()), abs=1e-4)
+
+
+def test_select_repeats_videos() -> None:
+    state = {"hidden": torch.arange(6).view(3, 2)}
+
+    assert select(state, torch.tensor([2, 2, 0]))["hidden"].tolist() == [[4, 5], [4, 5], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (
+            lambda: build_captioner("rnn", vocabulary=9, sizes={}, options={}),
+            "there is no model 'rnn'; known: mean_pool",
+        ),
+        (
+            lambda: build_captioner("mean_pool", vocabulary=9, sizes={"appearance": 4}, options={"hidden": 4}),
+            "mean_pool has no option hidden; known options: word_size, hidden_size, dropout",
+        ),
+    ],
+)
+def test_unknown_models_and_options_list_the_known(act: Callable[[], Captioner], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        act()

@@ -1,0 +1,99 @@
+"""Beam search against exhaustive enumeration, on a model whose probabilities are written down."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from models.base import Captioner, Features, Modality, State, Step
+from pipeline.search import NEVER, beam_search
+from pipeline.vocabulary import BOS, EOS
+
+WORDS = 7  # four special words and three others
+
+
+class Bigrams(Captioner):
+    """The next word depends on the previous one and on the video: a table of scores."""
+
+    slots = {"appearance": "pool"}  # noqa: RUF012 - a test double
+
+    def encode(self, features: Features) -> State:
+        return {"table": features["appearance"].values}  # (B, V, V)
+
+    def step(self, state: State, words: Tensor) -> Step:
+        rows = state["table"][torch.arange(len(words)), words]  # (B, V)
+        return Step(state, rows, attention={"time": rows.softmax(-1)})
+
+    def logits(self, output: Tensor) -> Tensor:
+        return output
+
+
+def tables(seed: int, videos: int) -> Features:
+    values = 2 * torch.randn(videos, WORDS, WORDS, generator=torch.Generator().manual_seed(seed))
+    return {"appearance": Modality(values, torch.ones(videos, WORDS, dtype=torch.bool))}
+
+
+def best_by_enumeration(table: Tensor, *, max_words: int, power: float) -> tuple[list[int], float]:
+    log_probs = table.clone()
+    log_probs[:, list(NEVER)] = -torch.inf
+    log_probs = log_probs.log_softmax(-1)
+    speakable = [word for word in range(WORDS) if word not in (*NEVER, EOS)]
+    found = []
+    for length in range(max_words + 1):
+        for words in itertools.product(speakable, repeat=length):
+            path = [BOS, *words, EOS]
+            score = float(sum(log_probs[a, b] for a, b in itertools.pairwise(path)))
+            found.append((score / (length + 1) ** power, list(words), score))
+    _, words, score = max(found)
+    return words, score
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), power=st.sampled_from([0.0, 0.7, 1.0]))
+def test_a_wide_beam_finds_the_best_sentence_of_every_video(seed: int, power: float) -> None:
+    features = tables(seed, videos=3)
+
+    sentences = beam_search(Bigrams(), features, width=60, max_words=3, length_power=power)
+
+    for video, sentence in enumerate(sentences):
+        words, score = best_by_enumeration(features["appearance"].values[video], max_words=3, power=power)
+        assert sentence.words == words
+        assert sentence.log_prob == pytest.approx(score, abs=1e-4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), width=st.integers(1, 4), max_words=st.integers(1, 5))
+def test_neighbours_in_the_batch_do_not_matter(seed: int, width: int, max_words: int) -> None:
+    features = tables(seed, videos=4)
+    together = beam_search(Bigrams(), features, width=width, max_words=max_words)
+    alone = [
+        beam_search(
+            Bigrams(),
+            {slot: Modality(part.values[[video]], part.mask[[video]]) for slot, part in features.items()},
+            width=width,
+            max_words=max_words,
+        )[0]
+        for video in range(4)
+    ]
+
+    assert [sentence.words for sentence in together] == [sentence.words for sentence in alone]
+
+
+def test_special_words_never_come_out_and_length_is_bounded() -> None:
+    features = tables(3, videos=50)
+    features["appearance"].values[:, :, list(NEVER)] = 50.0  # the model wants nothing else
+
+    for sentence in beam_search(Bigrams(), features, width=3, max_words=4):
+        assert not set(sentence.words) & {*NEVER, EOS}
+        assert len(sentence.words) <= 4
+
+
+def test_attention_has_a_row_for_every_word() -> None:
+    for sentence in beam_search(Bigrams(), tables(5, videos=6), width=3, max_words=4):
+        if sentence.words:
+            assert sentence.attention["time"].shape == (len(sentence.words), WORDS)

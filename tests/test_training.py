@@ -1,0 +1,143 @@
+"""The training loop: it learns, stops early, and a killed run goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.corpus import Corpus, write_corpus
+from pipeline.errors import InputError
+from pipeline.params import Slots, Train
+from pipeline.publish import write_json
+from pipeline.runs import open_run, prepare, publish_run
+from pipeline.store import Rows, VideoFeatures, write_store
+from pipeline.training import Epoch, History
+from pipeline.vocabulary import Vocabulary
+
+COLOURS = ("red", "green", "blue")
+SHAPES = ("ball", "cube")
+
+
+def make_project(folder: Path, videos: int = 36) -> None:
+    """Videos whose features name their colour and shape, with two captions each."""
+    numbers = np.random.default_rng(0)
+    captions, features = {}, {}
+    for video in range(videos):
+        colour, shape = video % 3, (video // 3) % 2
+        captions[f"v{video}"] = [
+            f"a {COLOURS[colour]} {SHAPES[shape]} moves",
+            f"the {SHAPES[shape]} is {COLOURS[colour]}",
+        ]
+        pool = numbers.normal(0, 0.1, size=(3 + video % 4, 5)).astype(np.float32)
+        pool[:, colour] += 1
+        pool[:, 3 + shape] += 1
+        frames = np.arange(len(pool), dtype=np.int64)
+        rows = Rows(first_frame=frames, last_frame=frames, start=frames / 5, end=(frames + 1) / 5, valid=frames * 0 + 1)
+        features[f"v{video}"] = VideoFeatures(tensors={"pool": pool}, rows=rows)
+    ids = list(captions)
+    corpus = Corpus({"train": ids[:24], "val": ids[24:30], "test": ids[30:]}, captions)
+    write_corpus(folder / "data/captions", corpus)
+    vocabulary = Vocabulary.build(corpus.sentences("train"))
+    write_json(folder / "data/captions/vocabulary.json", vocabulary.to_json())
+    write_store(folder / "features/toy", features, fingerprint={"weights": "random"}, failures={})
+
+
+SETTINGS = Train(
+    model="soft_attention",
+    features=Slots(appearance="toy"),
+    options={"hidden_size": 32, "word_size": 16, "attention_size": 16},
+    epochs=12,
+    batch_size=16,
+    learning_rate=0.01,
+    patience=12,
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    make_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def train(settings: Train, out: str) -> History:
+    trainer = prepare(settings, captions=Path("data/captions"), max_words=10, device="cpu")
+    history = trainer.run()
+    publish_run(Path(out), "toy", trainer, history)
+    return history
+
+
+def test_it_learns_and_the_published_run_says_so(project: Path) -> None:
+    from pipeline.captioning import caption_videos
+
+    history = train(SETTINGS, "runs/toy")
+
+    assert history.epochs[-1].train_loss < history.epochs[0].train_loss / 2
+    run = open_run(Path("runs/toy"), device="cpu")
+    said = caption_videos(run.model, run.source, ["v30", "v31"], vocabulary=run.vocabulary, beam=3, max_words=10)
+    assert "red" in said["v30"].caption
+    assert "green" in said["v31"].caption
+    assert '"untrained": true' in Path("runs/toy/run.json").read_text()
+
+
+def test_a_killed_run_resumes_to_the_same_bytes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """kill -9 in the middle, twice; the model and the curve equal those of an undisturbed run."""
+    undisturbed = train(SETTINGS.model_copy(update={"epochs": 12}), "runs/straight")
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(project / "other-cache"))
+    code = "from tests.test_training import SETTINGS, train\ntrain(SETTINGS, 'runs/killed')\n"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
+    for epochs in (2, 5):
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=project, env=environment)
+        wait_for_epoch(project / "other-cache", epochs, process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    resumed = train(SETTINGS, "runs/killed")
+
+    assert resumed.epochs == undisturbed.epochs
+    assert Path("runs/killed/model.safetensors").read_bytes() == Path("runs/straight/model.safetensors").read_bytes()
+
+
+def wait_for_epoch(cache: Path, epoch: int, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        if any(int(path.stem.split("-")[1]) >= epoch for path in cache.rglob("progress-*.safetensors")):
+            return
+        time.sleep(0.01)
+
+
+def test_the_seed_decides_the_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = train(SETTINGS.model_copy(update={"epochs": 2}), "runs/a")
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(project / "empty-cache"))
+    again = train(SETTINGS.model_copy(update={"epochs": 2}), "runs/b")
+    other = train(SETTINGS.model_copy(update={"epochs": 2, "seed": 1}), "runs/c")
+
+    assert first.epochs == again.epochs
+    assert first.epochs != other.epochs
+
+
+def test_patience_counts_from_the_best_epoch() -> None:
+    history = History([Epoch(1, 3.0, 0.1), Epoch(2, 2.0, 0.4), Epoch(3, 1.0, 0.4), Epoch(4, 1.0, 0.2)])
+
+    assert history.best.epoch == 2
+    assert history.exhausted(patience=2, limit=100)
+    assert not history.exhausted(patience=3, limit=100)
+    assert history.exhausted(patience=50, limit=4)
+
+
+def test_a_store_without_a_video_of_the_data_set_is_an_error(project: Path) -> None:
+    write_store(Path("features/toy"), {}, fingerprint={}, failures={"v0": "hang"})
+    with pytest.raises(InputError, match="reads 'pool' for 'appearance'"):
+        prepare(SETTINGS, captions=Path("data/captions"), max_words=10, device="cpu")
+
+
+def test_a_slot_without_a_store_is_an_error(project: Path) -> None:
+    settings = SETTINGS.model_copy(update={"features": Slots()})
+    with pytest.raises(InputError, match="the model reads 'appearance', but the run gives it no store"):
+        prepare(settings, captions=Path("data/captions"), max_words=10, device="cpu")
