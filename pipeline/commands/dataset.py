@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 from pipeline.console import Console
 
 if TYPE_CHECKING:
+    from ruamel.yaml import CommentedMap
+
     from pipeline.params import Dataset
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    # `--json` and `--quiet` may also stand after the action; SUPPRESS keeps what was said before it.
+    flags = argparse.ArgumentParser(add_help=False)
+    for flag in ("--quiet", "--json"):
+        flags.add_argument(flag, action="store_true", help=argparse.SUPPRESS, default=argparse.SUPPRESS)
     actions = parser.add_subparsers(dest="action", required=True, metavar="use|show")
-    actions.add_parser("show", help="the data set in params.yaml, checked, with its counts")
-    use = actions.add_parser("use", help="check a data set, then rewrite the dataset section of params.yaml")
+    actions.add_parser("show", parents=[flags], help="the data set in params.yaml, checked, with its counts")
+    use = actions.add_parser("use", parents=[flags], help="check a data set, then rewrite its section of params.yaml")
     use.add_argument("name", choices=["msrvtt", "msvd", "vatex", "mvad", "demo"], help="format of the annotations")
     use.add_argument("--videos", required=True, metavar="DIR", help="folder of raw videos")
     use.add_argument("--annotations", required=True, metavar="PATH", help="annotation file or folder")
@@ -80,8 +86,19 @@ def _rewrite(path: Path, values: dict[str, str]) -> None:
     yaml.width = 10_000  # never fold a long line
     yaml.indent(mapping=2, sequence=4, offset=2)
     document = yaml.load(path.read_text())
-    document["dataset"].update(values)
+    for key, value in values.items():
+        _set(document["dataset"], key, value)
     stream = io.StringIO()
     yaml.dump(document, stream)
     parse_params(YAML(typ="safe").load(stream.getvalue()), source=str(path))
     write_text(path, stream.getvalue())
+
+
+def _set(section: CommentedMap, key: str, value: str) -> None:
+    """A new key goes before the last one, which owns the empty line that ends the section."""
+    from pipeline.params import Dataset
+
+    if key in section:
+        section[key] = value
+    elif value != Dataset.model_fields[key].default:
+        section.insert(len(section) - 1, key, value)

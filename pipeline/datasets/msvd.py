@@ -22,12 +22,12 @@ TRAIN_END, VAL_END, TEST_END = 1200, 1300, 1970  # the last clip number of each 
 
 def load_msvd(path: Path) -> Annotations:
     files = _caption_files(path)
-    mapping = _read_mapping(files[0].parent / MAPPING, required=files[0].suffix == ".csv")  # clip → file stem
+    mapping = _read_mapping(path / MAPPING, required=files[0].suffix == ".csv")  # clip → file stem
     clips = {stem: clip for clip, stem in mapping.items()}
     read = _read_corpus if files[0].suffix == ".csv" else _read_sentences
     sentences = [(clips.get(id_, id_), text) for file in files for id_, text in read(file)]
     ids = list(dict.fromkeys(id_ for id_, _ in sentences))
-    # The CSV also describes clips that were never part of the released 1,970.
+    # The CSV may describe clips beyond the 1,970 of the mapping: they are known, but in no split.
     splits = [(id_, _split(id_) or (UNUSED if read is _read_corpus else None)) for id_ in ids]
     return build_annotations(_all_split(splits, source=path), sentences, source=str(path), files=mapping)
 
@@ -47,13 +47,16 @@ def _caption_files(path: Path) -> list[Path]:
 
 
 def _read_mapping(path: Path, *, required: bool) -> dict[str, str]:
-    """Lines of `<youtube id>_<start>_<end> vid<number>`."""
+    """Lines of `<youtube id>_<start>_<end> vid<number>`.
+
+    Looked for only in a folder that was given: a file beside a given file would be read without being a dependency.
+    """
     if not path.is_file():
         if not required:
             return {}
         raise InputError(
             f"{path} is missing: the corpus CSV names clips by youtube id and the split goes by clip number",
-            hint=f"put {MAPPING} (1970 lines like '-4wsuPCjDBc_5_15 vid1') beside the CSV",
+            hint=f"put {MAPPING} (1970 lines like '-4wsuPCjDBc_5_15 vid1') beside the CSV and give their folder",
         )
     pairs = [_fields(line, path=path, number=number) for number, line in read_lines(path)]
     twice = duplicates(stem for stem, _ in pairs) + duplicates(clip for _, clip in pairs)
@@ -102,6 +105,6 @@ def _all_split(splits: list[tuple[str, str | None]], *, source: Path) -> list[tu
     if outside:
         raise InputError(
             f"{source}: ids that are in no split ({len(outside)}): {named(outside)}",
-            hint=f"clips are vid1 to vid{TEST_END}; youtube ids need {MAPPING} beside the captions",
+            hint=f"clips are vid1 to vid{TEST_END}; youtube ids need a folder that also holds {MAPPING}",
         )
     return [(id_, split) for id_, split in splits if split is not None]

@@ -60,7 +60,8 @@ def test_text_file_with_youtube_ids_uses_the_mapping(tmp_path):
     stems = [line.split()[0] for line in MAPPING.splitlines()]
     write_text(tmp_path, [f"{stem} a caption" for stem in stems], name="AllVideoDescriptions.txt")
     assert load_msvd(tmp_path).splits == SPLITS
-    assert load_msvd(tmp_path / "AllVideoDescriptions.txt").splits == SPLITS
+    with pytest.raises(InputError, match=r"in no split \(6\): a-_b_1_2"):  # a lone file has no mapping
+        load_msvd(tmp_path / "AllVideoDescriptions.txt")
 
 
 def test_files_may_be_named_by_clip_or_by_youtube_id(tmp_path):
