@@ -37,6 +37,9 @@ class VideoRow:
     why: str = ""  # the reason for the backend
     lost: int = 0  # frames that the file promises and that could not be decoded
     start: float = 0.0  # the first frame's second on the container's clock, which the sound shares
+    audio_start: float = 0.0  # where the sound begins and ends, in seconds from the first frame; both 0 without sound
+    audio_end: float = 0.0
+    audio_peak: float = 0.0  # largest amplitude, 0..1; 0 is silence
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,95 @@
+"""Shared memory for pixels: the child writes a frame into a slot, the parent lends that slot out without a copy."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import weakref
+from collections import deque
+
+import numpy as np
+
+SLOTS_BYTES = 48 << 20  # aim for this much memory in flight
+FEWEST_SLOTS, MOST_SLOTS = 4, 32
+
+
+def anonymous_memory() -> int:
+    """A descriptor of memory that has no name, so that nothing is left behind whoever dies."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("framescribe")
+    with tempfile.TemporaryFile() as file:  # systems without memfd
+        return os.dup(file.fileno())
+
+
+def slots_for(frame_bytes: int) -> int:
+    return int(np.clip(SLOTS_BYTES // frame_bytes, FEWEST_SLOTS, MOST_SLOTS))
+
+
+class Arena:
+    """The parent's side. A lent frame is the caller's until it is garbage; its slot is not written to before that."""
+
+    def __init__(self) -> None:
+        self.descriptor = anonymous_memory()
+        self._size = 0
+        self._lent = 0
+
+    def place(self, *, slots: int, slot_bytes: int) -> Region:
+        """Room for a request, behind whatever earlier requests have lent out and not got back."""
+        stride = -(-slot_bytes // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+        offset = self.clear()
+        self._size = offset + slots * stride
+        os.ftruncate(self.descriptor, self._size)
+        return Region(self, offset=offset, slots=slots, stride=stride)
+
+    def clear(self) -> int:
+        """Give back all memory that is not lent out; the offset from which on it is free."""
+        self._size = self._size if self._lent else 0
+        os.ftruncate(self.descriptor, self._size)
+        return self._size
+
+    def floats(self, offset: int, *, count: int) -> np.ndarray:
+        """What a child has written behind `offset`, float32 (count,)."""
+        values = np.empty(count, np.float32)
+        with os.fdopen(os.dup(self.descriptor), "rb") as stream:
+            stream.seek(offset)
+            stream.readinto(memoryview(values).cast("B"))
+        return values
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    def _count(self, change: int) -> None:
+        self._lent += change
+
+
+class Region:
+    def __init__(self, arena: Arena, *, offset: int, slots: int, stride: int) -> None:
+        self.offset, self.slots, self.stride = offset, slots, stride
+        self.returned: deque[int] = deque()  # slots whose frames are garbage, to be told to the child
+        self._arena = arena
+        self._lent = 0
+        self._memory = mmap.mmap(arena.descriptor, slots * stride, offset=offset)
+
+    def take(self, slot: int, shape: tuple[int, int, int]) -> np.ndarray:
+        """The frame in a slot: lent while there are slots to spare, copied for a caller who keeps every frame."""
+        owner = np.frombuffer(self._memory, np.uint8, count=int(np.prod(shape)), offset=slot * self.stride)
+        if self._lent >= self.slots // 2:
+            self.returned.append(slot)
+            return owner.reshape(shape).copy()
+        self._lent += 1
+        self._arena._count(+1)
+        weakref.finalize(owner, self._give_back, slot).atexit = False
+        return owner.reshape(shape)  # every view keeps `owner` alive
+
+    def _give_back(self, slot: int) -> None:
+        self._lent -= 1
+        self._arena._count(-1)
+        self.returned.append(slot)
+
+
+def slot_views(descriptor: int, *, offset: int, slots: int, stride: int, shape: tuple[int, ...]) -> list[np.ndarray]:
+    """The child's side: the slots of a request as arrays to write into."""
+    memory = mmap.mmap(descriptor, slots * stride, offset=offset)
+    count = int(np.prod(shape))
+    return [np.frombuffer(memory, np.uint8, count=count, offset=i * stride).reshape(shape) for i in range(slots)]

@@ -1,0 +1,49 @@
+"""Sound as float32 mono at a rate, placed on the picture's clock, by PyAV's resampler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import av
+import numpy as np
+
+from pipeline.decoding.container import audio_stream, decoded, opened_container, packets
+
+
+class Sound:
+    """The sound of a file while it is read: blocks of samples, and what was found out on the way."""
+
+    def __init__(self, path: str, *, rate: int) -> None:
+        self.path = path
+        self.rate = rate
+        self.found = False  # there is a stream
+        self.start: float | None = None  # second of the first sample on the container's clock
+        self.failures: list[str] = []
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """float32 (samples,), one after the other."""
+        with opened_container(self.path) as container:
+            stream = audio_stream(container)
+            self.found = stream is not None
+            if stream is not None:
+                yield from self._resampled(container, stream)
+
+    def _resampled(self, container: Any, stream: Any) -> Iterator[np.ndarray]:
+        resampler = av.AudioResampler(format="fltp", layout="mono", rate=self.rate)
+        for packet in packets(container, stream, failures=self.failures):
+            for frame in decoded(stream, packet, failures=self.failures):
+                if self.start is None:
+                    self.start = float(frame.time or 0.0)
+                yield from self._converted(resampler, frame)
+        if self.start is not None:
+            yield from self._converted(resampler, None)
+
+    def _converted(self, resampler: av.AudioResampler, frame: av.AudioFrame | None) -> Iterator[np.ndarray]:
+        try:
+            frames = resampler.resample(frame)
+        except (av.error.FFmpegError, ValueError) as error:  # the sound changes its layout in mid-stream
+            self.failures.append(str(error))
+            return
+        for converted in frames:
+            yield converted.to_ndarray()[0]  # (samples,)

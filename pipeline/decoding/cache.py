@@ -1,0 +1,73 @@
+"""What examining a content once found out, kept by its sha256: a renamed, touched or returning file costs a hash."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pipeline import publish
+from pipeline.decoding.limits import Limits
+from pipeline.decoding.reader import inspect_video
+from pipeline.decoding.reasons import TRANSIENT, DecodeError
+from pipeline.hashing import file_sha256, record_sha256
+
+EXAMINATION = 1  # raise when an examination of the same bytes would find something else
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe")) / "decode"
+
+
+def examined(path: str, *, limits: Limits, folder: Path) -> tuple[str, dict[str, Any], bool]:
+    """sha256, facts, and whether they were already known. Failures that the content alone explains are kept too."""
+    sha256 = _sha256(path)
+    entry = folder / sha256[:2] / f"{sha256}-{_fingerprint(limits)}.json"
+    known = _read(entry)
+    if known is not None:
+        if "reason" in known:
+            raise DecodeError(known["reason"], _with_path(known["message"], path), hint=known["hint"])
+        return sha256, known, True
+    facts = _examined_now(path, limits=limits, entry=entry)
+    publish.write_bytes(entry, json.dumps(facts).encode())
+    return sha256, facts, False
+
+
+def _examined_now(path: str, *, limits: Limits, entry: Path) -> dict[str, Any]:
+    try:
+        return inspect_video(path, limits=limits)
+    except DecodeError as error:
+        if error.reason not in TRANSIENT:
+            kept = {
+                "reason": error.reason,
+                "message": error.message.replace(f"'{path}'", "'{path}'"),
+                "hint": error.hint,
+            }
+            publish.write_bytes(entry, json.dumps(kept).encode())
+        raise
+
+
+def _with_path(message: str, path: str) -> str:
+    return message.replace("'{path}'", f"'{path}'")
+
+
+def _fingerprint(limits: Limits) -> str:
+    """Of everything but the bytes that decides what an examination finds."""
+    libraries = {name: version(name) for name in ("av", "decord")}
+    return record_sha256({"examination": EXAMINATION, "max_pixels": limits.max_pixels, **libraries})[:12]
+
+
+def _read(entry: Path) -> dict[str, Any] | None:
+    try:
+        return json.loads(entry.read_bytes())
+    except (FileNotFoundError, ValueError):  # not there, or damaged: examine again
+        return None
+
+
+def _sha256(path: str) -> str:
+    try:
+        return file_sha256(Path(path))
+    except OSError as error:
+        raise DecodeError("unreadable", f"'{path}': {error.strerror}") from error

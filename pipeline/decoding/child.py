@@ -1,0 +1,156 @@
+"""The process that touches native decoders. It is told what to do line by line, and may be killed at any moment."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+
+from pipeline.decoding import decord, pyav
+from pipeline.decoding.arena import slot_views
+from pipeline.decoding.audio import Sound
+from pipeline.decoding.channel import Channel
+from pipeline.decoding.examine import examine
+from pipeline.decoding.limits import Limits
+from pipeline.decoding.reasons import DecodeError
+
+BEAT_SECONDS = 0.5  # how often a busy child says that it makes progress
+ORPHAN_SECONDS = 5.0  # beyond the time limit, after which the kernel ends a child whose parent cannot
+
+Operation = Callable[["Session", dict[str, Any]], Iterator[dict[str, Any]]]
+
+
+class Session:
+    """What an operation may use: the channel, the shared memory, the limits, and a sign of life."""
+
+    def __init__(self, channel: Channel, *, memory: int) -> None:
+        self.channel = channel
+        self.memory = memory
+        self._last_sign = time.monotonic()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.channel.send(message)
+        self._last_sign = time.monotonic()
+
+    def beat(self) -> None:
+        if time.monotonic() - self._last_sign > BEAT_SECONDS:
+            self.send({"beat": 1})
+
+
+def examine_video(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from examine(request["path"], limits=_limits(request), beat=session.beat)
+
+
+def send_frames(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Wanted frames, each in a slot that the parent has given back."""
+    place = {name: request[name] for name in ("offset", "slots", "stride", "shape")}
+    views = slot_views(session.memory, **place)
+    free = list(range(len(views)))
+    for number, pixels in _frames(request):
+        session.beat()
+        if pixels is None:
+            continue
+        if pixels.shape != tuple(request["shape"]):
+            raise DecodeError("size-changes", f"'{request['path']}' has frames of another size than the index states")
+        slot = _free_slot(session.channel, free)
+        if slot is None:  # the parent has seen enough
+            return
+        views[slot][...] = pixels
+        yield {"frame": number, "slot": slot}
+
+
+def send_audio(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All samples, written to the shared memory as they come."""
+    sound = Sound(request["path"], rate=request["rate"])
+    position = request["offset"]
+    for block in sound.blocks():
+        if position - request["offset"] > request["limits"]["max_memory_mb"] << 20:
+            raise DecodeError("memory", f"the sound of '{request['path']}' needs too much memory")
+        position += os.pwrite(session.memory, np.ascontiguousarray(block, np.float32).data, position)
+        session.beat()
+    count = (position - request["offset"]) // 4
+    yield {"found": sound.found, "samples": count, "start": sound.start or 0.0, "failures": len(sound.failures)}
+
+
+OPERATIONS: dict[str, Operation] = {"examine": examine_video, "frames": send_frames, "audio": send_audio}
+
+
+def serve(channel: Channel, *, memory: int, operations: dict[str, Operation]) -> None:
+    """Answer requests until the parent is gone."""
+    session = Session(channel, memory=memory)
+    session.send({"ready": os.getpid()})
+    while True:
+        try:
+            request = channel.receive()
+        except EOFError:
+            return
+        if isinstance(request, dict):  # a slot given back after the last frame is no request
+            _answer(session, request, operations)
+
+
+def _answer(session: Session, request: dict[str, Any], operations: dict[str, Operation]) -> None:
+    # the default action of SIGALRM ends the process even while native code never returns to Python
+    signal.setitimer(signal.ITIMER_REAL, request["limits"]["timeout"] + ORPHAN_SECONDS)
+    try:
+        for message in operations[request["operation"]](session, request):
+            session.send(message)
+            signal.setitimer(signal.ITIMER_REAL, request["limits"]["timeout"] + ORPHAN_SECONDS)
+    except DecodeError as error:
+        session.send({"reason": error.reason, "message": error.message, "hint": error.hint})
+    except MemoryError:
+        session.send({"reason": "memory", "message": f"'{request.get('path')}' needs too much memory", "hint": ""})
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    session.send({"done": 1, "resident_mb": _resident_mb()})
+
+
+def _frames(request: dict[str, Any]) -> Iterator[tuple[int, np.ndarray | None]]:
+    if request["backend"] == "decord":
+        return decord.read(request["path"], wanted=request["wanted"], threads=request["threads"])
+    return pyav.read(request["path"], wanted=request["wanted"], limits=_limits(request), threads=request["threads"])
+
+
+def _free_slot(channel: Channel, free: list[int]) -> int | None:
+    while not free or channel.waiting():
+        signal.setitimer(signal.ITIMER_REAL, 0)  # the parent may take its time
+        slot = channel.receive()
+        if slot < 0:
+            return None
+        free.append(slot)
+    return free.pop()
+
+
+def _limits(request: dict[str, Any]) -> Limits:
+    return Limits(**request["limits"])
+
+
+def _resident_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main(operations: dict[str, Operation] = OPERATIONS) -> None:
+    wire, memory, max_memory_mb = (int(argument) for argument in sys.argv[1:4])
+    av.logging.set_level(av.logging.PANIC)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the channel
+    _limit_memory(max_memory_mb)
+    serve(Channel(socket.socket(fileno=wire)), memory=memory, operations=operations)
+
+
+def _limit_memory(max_memory_mb: int) -> None:
+    """Address space beyond what the libraries take: allocations fail in the child before the machine swaps."""
+    status = Path("/proc/self/statm")
+    pages = int(status.read_text().split()[0]) if status.exists() else 0
+    limit = pages * resource.getpagesize() + (max_memory_mb << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Examining a video: the judge decodes every frame once, then decord must show the same pixels to be trusted."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pipeline.decoding import decord, pyav
+from pipeline.decoding.audio import Sound
+from pipeline.decoding.container import opened_container, video_stream
+from pipeline.decoding.limits import Limits
+from pipeline.decoding.reasons import DecodeError
+
+AUDIO_RATE = 16000  # of the examination; any rate would do to find out whether there is sound
+READ_AHEAD_BYTES = 512 << 20  # decord may hold a whole decoded video in memory: larger ones are PyAV's
+SMALLEST_PACKET = 8  # bytes; a header that promises more frames than the file could hold is not believed
+FALLBACK_RATE = 25.0  # frames a second when neither times nor the header give any
+
+Beat = Callable[[], None]
+
+
+def examine(path: str, *, limits: Limits, beat: Beat) -> Iterator[dict[str, Any]]:
+    """First the judge's facts, then the backend: a decoder that dies over the second has not lost the first."""
+    facts, digests = judge(path, limits=limits, beat=beat)
+    yield {"facts": facts}
+    objection = _objection(facts)
+    yield {"trying": "decord"} if not objection else {"backend": "pyav", "why": objection}
+    if not objection:
+        difference = compare(path, digests=digests, beat=beat)
+        yield {"backend": "pyav" if difference else "decord", "why": difference or "equals PyAV on every frame"}
+
+
+def judge(path: str, *, limits: Limits, beat: Beat) -> tuple[dict[str, Any], list[int]]:
+    """What PyAV finds by decoding everything: JSON-ready facts, and a checksum of every frame's pixels."""
+    tally = pyav.Tally()
+    clock: list[float | None] = []
+    digests: list[int] = []
+    broken = 0
+    picture: pyav.Picture | None = None
+    with opened_container(path) as container:
+        stream = video_stream(container, path=path, limits=limits)
+        for frame in pyav.frames_in_order(container, stream, path=path, threads=1, tally=tally):
+            picture = picture or pyav.Picture(pyav.turn_of(frame), frame.width, frame.height)
+            pixels = picture.rgb(frame)
+            digests.append(_digest(pixels))
+            clock.append(frame.time)
+            broken += bool(frame.is_corrupt)
+            beat()
+        if picture is None:
+            raise DecodeError("no-frames", f"'{path}' opens, but no frame can be decoded{_first(tally.failures)}")
+        header = _header(container, stream, frame)
+    height, width = pixels.shape[:2]
+    facts = {"frames": len(clock), "width": width, "height": height, "corrupt_frames": broken}
+    facts |= header | _tally(tally) | _times(clock, rate=header["rate"], last=header["last"])
+    return facts | hear(path, start=facts["start"], beat=beat), digests
+
+
+def hear(path: str, *, start: float, beat: Beat) -> dict[str, Any]:
+    """Whether there is sound, from when to when on the picture's clock, and how loud."""
+    sound = Sound(path, rate=AUDIO_RATE)
+    samples, peak = 0, 0.0
+    for block in sound.blocks():
+        samples += len(block)
+        peak = max(peak, float(np.abs(block).max(initial=0.0)))
+        beat()
+    if not samples:
+        state = "unreadable" if sound.found else "absent"
+        return {"audio": state, "audio_start": 0.0, "audio_end": 0.0, "audio_peak": 0.0, "audio_failures": 0}
+    begins = (sound.start or 0.0) - start
+    ends = begins + samples / AUDIO_RATE
+    facts = {"audio": "present", "audio_start": begins, "audio_end": ends, "audio_peak": min(peak, 1.0)}
+    return facts | {"audio_failures": len(sound.failures)}
+
+
+def compare(path: str, *, digests: list[int], beat: Beat) -> str:
+    """How decord's frames differ from the judge's; nothing when every pixel of every frame is equal."""
+    seen = 0
+    try:
+        for number, pixels in decord.read(path, wanted=list(range(len(digests) + 1)), threads=1):
+            beat()
+            if number >= len(digests):
+                return f"decord shows more frames than the {len(digests)} there are"
+            if pixels is None or pixels.ndim != 3 or _digest(pixels) != digests[number]:
+                return f"decord shows other pixels in frame {number}"
+            seen = number + 1
+    except DecodeError as error:
+        return error.message.replace(f" '{path}'", "")
+    return "" if seen == len(digests) else f"decord shows {seen} frames of {len(digests)}"
+
+
+def _objection(facts: dict[str, Any]) -> str:
+    """Why decord is not even tried: each of these made it hang, abort, invent frames or fill the memory."""
+    frames = facts["frames"]
+    if facts["failures"] or facts["corrupt_packets"] or facts["corrupt_frames"]:
+        return "the file is damaged"
+    if facts["packets"] != frames:
+        return f"{facts['packets']} packets give {frames} frames: decord hangs or invents frames"
+    if facts["header"] > 2 * frames:
+        return f"the header states {facts['header']} frames: decord reserves memory for them"
+    if frames * facts["width"] * facts["height"] * 3 > READ_AHEAD_BYTES:
+        return "decord reads ahead without bound and the video is large"
+    return ""
+
+
+def _header(container: Any, stream: Any, frame: Any) -> dict[str, Any]:
+    """What the file says about itself."""
+    rate = float(stream.average_rate or stream.guessed_rate or FALLBACK_RATE)
+    last = float(frame.duration * frame.time_base) if frame.duration and frame.time_base else 0.0
+    return {
+        "rate": rate,
+        "last": last,  # seconds that the last frame is shown
+        "header": stream.frames,
+        "entries": len(stream.index_entries),
+        "size": max(container.size, 0),
+        "video_streams": len(container.streams.video),
+        "stream": stream.index,
+    }
+
+
+def _tally(tally: pyav.Tally) -> dict[str, Any]:
+    counts = {"packets": tally.packets, "discarded": tally.discarded, "corrupt_packets": tally.corrupt}
+    return counts | {"failures": len(tally.failures)}
+
+
+def _times(clock: list[float | None], *, rate: float, last: float) -> dict[str, Any]:
+    """Seconds from the first frame, never decreasing; a frame without a time follows its neighbour at the rate."""
+    shown: list[float] = []
+    for time in clock:
+        shown.append(time if time is not None else (shown[-1] + 1 / rate if shown else 0.0))
+    times = np.array(shown) - shown[0]
+    ordered = np.maximum.accumulate(times)
+    missing = sum(time is None for time in clock)
+    repaired = missing + int((ordered != times).sum())
+    duration = float(ordered[-1]) + (last or 1 / rate)
+    return {"times": ordered.tolist(), "start": shown[0], "duration": duration, "repaired_times": repaired}
+
+
+def _digest(pixels: np.ndarray) -> int:
+    """A checksum that also depends on the shape: the height is where it starts from."""
+    return zlib.crc32(np.ascontiguousarray(pixels).data, pixels.shape[0])
+
+
+def _first(failures: list[str]) -> str:
+    return f" ({failures[0]})" if failures else ""

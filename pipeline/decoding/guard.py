@@ -1,0 +1,199 @@
+"""The parent's side of the decoding child: starts it, limits it, reuses it, and replaces it when it goes wrong."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pipeline.decoding.arena import Arena, Region
+from pipeline.decoding.channel import Channel
+from pipeline.decoding.limits import Limits
+from pipeline.decoding.reasons import DecodeError
+
+PROGRAM = (sys.executable, "-m", "pipeline.decoding.child")
+START_SECONDS = 60.0  # a loaded machine may take long to import the libraries
+MOST_IDLE = 8  # children kept for the next video
+KEEP_MB = 1024  # a child that has grown beyond this is replaced, not reused
+
+
+class Guard:
+    """One child process. Every way it can go wrong becomes a DecodeError, after which it is gone (`alive` is False)."""
+
+    def __init__(self, *, limits: Limits, program: Sequence[str] = PROGRAM) -> None:
+        self.limits = limits
+        self.arena = Arena()
+        self.alive = True
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the guard
+        parent_end, child_end = socket.socketpair()
+        self._channel = Channel(parent_end)
+        self._process = _spawn(program, child_end, self.arena.descriptor, limits, errors=self._errors)
+        child_end.close()
+        self._receive(START_SECONDS, path="")
+
+    def request(self, operation: str, *, path: str, region: Region | None = None, **details: Any) -> Iterator[Any]:
+        """Messages of an operation. Leaving early stops the child; time between messages is the caller's own."""
+        self._send({"operation": operation, "path": path, "limits": asdict(self.limits), **details}, path=path)
+        budget = self.limits.timeout
+        finished = False
+        try:
+            while not finished:
+                self._return_slots(region, path=path)
+                waited = time.monotonic()
+                message = self._receive(min(self.limits.stall, budget), path=path)
+                budget -= time.monotonic() - waited
+                finished = "done" in message
+                if "reason" in message:
+                    self._finish(path)
+                    finished = True
+                    raise DecodeError(message["reason"], message["message"], hint=message["hint"])
+                if not finished and "beat" not in message:
+                    yield message
+            self._retire_if_grown(message)
+        finally:
+            if not finished:
+                self._stop(path)
+
+    def waits(self) -> bool:
+        """Whether the child is there to be asked; it may have been ended from outside while it was idle."""
+        return self.alive and self._process.poll() is None
+
+    def close(self) -> None:
+        """End the child, whatever it is doing."""
+        if self.alive:
+            self.alive = False
+            self._channel.close()
+            self._process.kill()
+            self._process.wait()
+            self.arena.close()
+            self._errors.close()
+
+    def _receive(self, seconds: float, *, path: str) -> Any:
+        try:
+            return self._channel.receive(max(seconds, 0.001))
+        except TimeoutError:
+            self.close()
+            stated = f"the decoder made no progress on '{path}' within its time limit and was killed"
+            raise DecodeError("timeout", stated, hint="raise decode.timeout or decode.stall in params.yaml") from None
+        except (EOFError, ConnectionError):
+            raise self._death(path) from None
+
+    def _death(self, path: str) -> DecodeError:
+        code = self._process.wait()
+        self._errors.seek(0)
+        last_words = self._errors.read()[-300:].decode(errors="replace").strip()
+        self.close()
+        if -code == signal.SIGALRM:
+            return DecodeError("timeout", f"the decoder ran out of time on '{path}'")
+        cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        reason = "memory" if "bad_alloc" in last_words or "MemoryError" in last_words else "crash"
+        return DecodeError(reason, f"the decoder died of {cause} on '{path}'{': ' if last_words else ''}{last_words}")
+
+    def _return_slots(self, region: Region | None, *, path: str) -> None:
+        while region is not None and region.returned:
+            self._send(region.returned.popleft(), path=path)
+
+    def _send(self, message: Any, *, path: str) -> None:
+        try:
+            self._channel.send(message)
+        except (ConnectionError, TimeoutError):
+            raise self._death(path) from None
+
+    def _stop(self, path: str) -> None:
+        """The caller left early: ask the child to stop, and go on with it when it does."""
+        if not self.alive:
+            return
+        with suppress(DecodeError):
+            self._send(-1, path=path)
+            self._finish(path)
+
+    def _finish(self, path: str) -> None:
+        while "done" not in self._receive(self.limits.stall, path=path):
+            pass
+
+    def _retire_if_grown(self, message: dict[str, Any]) -> None:
+        if message.get("resident_mb", 0) > KEEP_MB:
+            self.close()
+
+
+class _Idle:
+    """Children waiting for work. A forked process starts with none: its parent's children are not its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        self._guards: list[Guard] = []
+
+    def take(self, limits: Limits) -> Guard | None:
+        with self._lock:
+            self._forget_inherited()
+            match = next((guard for guard in self._guards if guard.limits == limits and guard.waits()), None)
+            if match is not None:
+                self._guards.remove(match)
+            return match
+
+    def give(self, guard: Guard) -> None:
+        with self._lock:
+            self._forget_inherited()
+            self._guards.append(guard)
+            surplus = self._guards[:-MOST_IDLE]
+            self._guards = self._guards[-MOST_IDLE:]
+        for old in surplus:
+            old.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._forget_inherited()
+            while self._guards:
+                self._guards.pop().close()
+
+    def _forget_inherited(self) -> None:
+        if self._owner != os.getpid():
+            self._owner, self._guards = os.getpid(), []
+
+
+_idle = _Idle()
+atexit.register(_idle.close)
+
+
+@contextmanager
+def borrowed_guard(limits: Limits) -> Iterator[Guard]:
+    """A child of one's own for a while: an idle one if there is one, a new one if not."""
+    guard = _idle.take(limits) or Guard(limits=limits)
+    try:
+        yield guard
+    finally:
+        if guard.alive:
+            _idle.give(guard)
+
+
+def close_idle() -> None:
+    """End the children that wait for work."""
+    _idle.close()
+
+
+def _spawn(
+    program: Sequence[str], wire: socket.socket, memory: int, limits: Limits, *, errors: Any
+) -> subprocess.Popen[bytes]:
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
+    arguments = [*program, str(wire.fileno()), str(memory), str(limits.max_memory_mb)]
+    return subprocess.Popen(
+        arguments,
+        pass_fds=(wire.fileno(), memory),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        env={**os.environ, "PYTHONPATH": path, "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"},
+    )

@@ -1,0 +1,115 @@
+"""PyAV, the judge and the fallback: every frame in presentation order, damaged packets counted and skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import av
+import numpy as np
+from av.sidedata.sidedata import Type
+from av.video.reformatter import VideoReformatter
+
+from pipeline.decoding.container import decoded, opened_container, packets, video_stream
+from pipeline.decoding.limits import Limits
+from pipeline.decoding.reasons import DecodeError
+
+_UNIT = 1 << 16  # display matrices are 16.16 fixed point
+
+
+@dataclass
+class Tally:
+    """What went by while the frames were read."""
+
+    packets: int = 0  # with bytes
+    discarded: int = 0  # cut away by an edit list
+    corrupt: int = 0  # packets that the container marks as damaged
+    failures: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Picture:
+    """Turns decoded frames into RGB as they are meant to be seen; one converter serves all frames."""
+
+    turn: Turn
+    width: int  # before the turn
+    height: int
+    converter: VideoReformatter = field(default_factory=VideoReformatter)
+
+    def rgb(self, frame: av.VideoFrame) -> np.ndarray:
+        """uint8 (H, W, 3), a view of the converter's memory."""
+        plane = self.converter.reformat(frame, format="rgb24").planes[0]
+        rows = np.frombuffer(memoryview(plane), np.uint8).reshape(self.height, plane.line_size)
+        return self.turn.apply(rows[:, : 3 * self.width].reshape(self.height, self.width, 3))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a display matrix asks for: a mirror image first, then quarter turns against the clock."""
+
+    quarters: int = 0
+    mirror: bool = False
+
+    def apply(self, picture: np.ndarray) -> np.ndarray:
+        mirrored = picture[:, ::-1] if self.mirror else picture
+        return np.rot90(mirrored, self.quarters) if self.quarters else mirrored
+
+
+def turn_of(frame: av.VideoFrame) -> Turn:
+    """Right angles only: any other matrix is not a rotation that video files use, and is left alone."""
+    matrix = _display_matrix(frame)
+    if matrix is None or sorted(np.abs(matrix[[0, 1, 3, 4]]).tolist()) != [0, 0, _UNIT, _UNIT]:
+        return Turn()
+    a, b, c, d = (np.sign(matrix[[0, 1, 3, 4]]).astype(int)).tolist()
+    mirror = a * d - b * c < 0
+    if mirror:
+        a, b = -a, -b
+    return Turn(quarters={(1, 0): 0, (0, -1): 1, (-1, 0): 2, (0, 1): 3}[(a, b)], mirror=mirror)
+
+
+def frames_in_order(container: Any, stream: Any, *, path: str, threads: int, tally: Tally) -> Iterator[av.VideoFrame]:
+    """Every decodable frame. All frames have one size, or the video is refused."""
+    stream.thread_type = "NONE" if threads == 1 else "AUTO"
+    stream.codec_context.thread_count = threads
+    size: tuple[int, int] | None = None
+    for packet in packets(container, stream, failures=tally.failures):
+        _count(packet, tally)
+        for frame in decoded(stream, packet, failures=tally.failures):
+            size = size or (frame.width, frame.height)
+            if (frame.width, frame.height) != size:
+                changed = f"'{path}' changes its picture from {size[0]}x{size[1]} to {frame.width}x{frame.height}"
+                raise DecodeError("size-changes", changed)
+            yield frame
+
+
+def read(path: str, *, wanted: list[int], limits: Limits, threads: int) -> Iterator[tuple[int, np.ndarray | None]]:
+    """Frame numbers from the first on, with RGB for the wanted ones (sorted, each once)."""
+    picture: Picture | None = None
+    remaining = iter([*wanted, -1])
+    target = next(remaining)
+    with opened_container(path) as container:
+        stream = video_stream(container, path=path, limits=limits)
+        frames = frames_in_order(container, stream, path=path, threads=threads, tally=Tally())
+        for number, frame in enumerate(frames):
+            picture = picture or Picture(turn_of(frame), frame.width, frame.height)
+            if number != target:
+                yield number, None
+                continue
+            yield number, picture.rgb(frame)
+            target = next(remaining)
+            if target < 0:
+                return
+
+
+def _count(packet: Any | None, tally: Tally) -> None:
+    if packet is not None and packet.size:
+        tally.packets += 1
+        tally.discarded += packet.is_discard
+        tally.corrupt += packet.is_corrupt
+
+
+def _display_matrix(frame: av.VideoFrame) -> np.ndarray | None:
+    entries: Any = frame.side_data  # iterates over values, whatever its annotations say
+    matrices = (np.frombuffer(entry, np.int32) for entry in entries if entry.type == Type.DISPLAYMATRIX)
+    return next(matrices, None)

@@ -1,0 +1,129 @@
+"""The door: examine a file, read frames, read sound. Everything native happens behind a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipeline.decoding.arena import slots_for
+from pipeline.decoding.guard import borrowed_guard
+from pipeline.decoding.limits import Limits
+from pipeline.decoding.opening import require_regular_file
+from pipeline.decoding.reasons import DecodeError
+from pipeline.index import VideoRow
+
+DEFAULT_LIMITS = Limits()
+_DECORD_FAULTS = frozenset({"crash", "timeout", "memory", "no-frames"})
+
+
+@dataclass(frozen=True)
+class Audio:
+    """Mono sound whose sample 0 is at the first frame's second; before `start` and after `end` there is none."""
+
+    samples: np.ndarray  # (samples,) float32 in -1..1
+    rate: int
+    state: str  # "present" | "silent" | "absent" | "unreadable"
+    start: float  # seconds on the picture's clock where true sound begins; earlier sound is cut, a gap is zeros
+    end: float
+    warnings: tuple[str, ...] = ()
+
+
+def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
+    """Facts from decoding a file completely, with `backend` and `why`; a DecodeError when it cannot be used."""
+    require_regular_file(path)
+    facts: dict[str, Any] = {}
+    try:
+        with borrowed_guard(limits) as guard:
+            for message in guard.request("examine", path=path):
+                facts |= message.pop("facts", {}) | message
+    except DecodeError as error:
+        if facts.pop("trying", None) is None:  # the judge itself failed
+            raise
+        facts |= {"backend": "pyav", "why": f"decord failed ({error.reason})"}
+    facts.pop("trying", None)
+    return facts
+
+
+def read_frames(
+    row: VideoRow, indices: Sequence[int] | np.ndarray, *, limits: Limits = DEFAULT_LIMITS, threads: int = 0
+) -> Iterator[np.ndarray]:
+    """uint8 RGB (H, W, 3) of the frames in `indices`: sorted, each once, from the backend the index chose.
+
+    `threads` is the decoder's own, 0 for as many as it likes; damaged videos are always read with one, as they were
+    judged. Should decord fail on a video that it once read rightly, PyAV goes on with the same pixels.
+    """
+    wanted = np.unique(np.asarray(indices, np.int64)).tolist()
+    _require_inside(row, wanted)
+    require_regular_file(row.path)
+    given = 0
+    try:
+        for frame in _frames(row, wanted, backend=row.backend, limits=limits, threads=threads):
+            given += 1
+            yield frame
+    except DecodeError as error:
+        if row.backend != "decord" or error.reason not in _DECORD_FAULTS:
+            raise
+        yield from _frames(row, wanted[given:], backend="pyav", limits=limits, threads=threads)
+
+
+def read_audio(row: VideoRow, rate: int = 16000, *, limits: Limits = DEFAULT_LIMITS) -> Audio:
+    """The sound of a video as float32 mono at `rate`, on the picture's clock."""
+    require_regular_file(row.path)
+    with borrowed_guard(limits) as guard:
+        offset = guard.arena.clear()
+        (facts,) = guard.request("audio", path=row.path, rate=rate, offset=offset)
+        samples = guard.arena.floats(offset, count=facts["samples"])
+        guard.arena.clear()
+    return _placed(samples, facts, rate=rate, picture_start=row.start)
+
+
+def _frames(row: VideoRow, wanted: list[int], *, backend: str, limits: Limits, threads: int) -> Iterator[np.ndarray]:
+    if not wanted:
+        return
+    shape = (row.height, row.width, 3)
+    given = 0
+    with borrowed_guard(limits) as guard:
+        region = guard.arena.place(slots=slots_for(int(np.prod(shape))), slot_bytes=int(np.prod(shape)))
+        messages = guard.request(
+            "frames",
+            path=row.path,
+            region=region,
+            backend=backend,
+            wanted=wanted,
+            threads=1 if row.lost or _is_damaged(row) else threads,
+            shape=shape,
+            offset=region.offset,
+            slots=region.slots,
+            stride=region.stride,
+        )
+        for message in messages:
+            given += 1
+            yield region.take(message["slot"], shape)
+    if given != len(wanted):
+        stated = f"'{row.path}' ended before frame {wanted[given]}; its row in the index states {row.frames} frames"
+        raise DecodeError("fewer-frames", stated, hint="framescribe decode")
+
+
+def _is_damaged(row: VideoRow) -> bool:
+    return any(warning.startswith("damaged") for warning in row.warnings)
+
+
+def _require_inside(row: VideoRow, wanted: list[int]) -> None:
+    outside = [index for index in wanted if not 0 <= index < row.frames]
+    if outside:
+        raise DecodeError("fewer-frames", f"'{row.id}' has frames 0 to {row.frames - 1}; asked for {outside[:5]}")
+
+
+def _placed(samples: np.ndarray, facts: dict[str, Any], *, rate: int, picture_start: float) -> Audio:
+    """Cut or pad the beginning, so that sample 0 is heard as frame 0 is seen."""
+    if not len(samples):
+        return Audio(samples, rate, "unreadable" if facts["found"] else "absent", 0.0, 0.0)
+    lead = round((facts["start"] - picture_start) * rate)  # samples that the sound comes late
+    end = lead + len(samples)
+    moved = np.concatenate([np.zeros(lead, np.float32), samples]) if lead > 0 else samples[-lead:]
+    state = "present" if np.any(moved) else "silent"
+    damage = (f"audio-damaged: {facts['failures']} packets of sound failed",) if facts["failures"] else ()
+    return Audio(moved, rate, state, max(lead, 0) / rate, max(end, 0) / rate, damage)

@@ -1,0 +1,186 @@
+"""Index the videos by really decoding them: true frame counts and times, and a reason for each file that fails."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.console import Console
+from pipeline.errors import InputError, TooManyFailedError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pipeline.decoding import Limits
+    from pipeline.index import QuarantineRow, VideoRow
+    from pipeline.params import Decode
+
+OUT = Path("data/index")
+# What lies beside videos and is not one. Any other file is taken for a video and must prove itself.
+SIDECARS = frozenset(
+    {".txt", ".md", ".json", ".jsonl", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".html", ".py", ".log", ".dvc"}
+    | {".srt", ".vtt", ".ass", ".nfo", ".sha256", ".md5", ".zip", ".gz", ".tar", ".jpg", ".jpeg", ".png"}
+    | {".wav", ".mp3", ".flac", ".aac", ".npy", ".npz", ".pt", ".pkl", ".h5", ".safetensors"}
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one file; `times` belong to a usable one."""
+
+    row: VideoRow | QuarantineRow
+    times: np.ndarray | None = None
+    known: bool = False  # from the cache: nothing was decoded
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("videos", nargs="?", type=Path, help="a folder (or one file); default: dataset.videos")
+    parser.add_argument("--out", type=Path, default=OUT, help=f"where the index goes (default: {OUT})")
+    parser.add_argument("--max-failed", type=int, help="unusable files to accept; default: decode.max_failed")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="videos at a time (default: all CPUs)")
+
+
+def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.params import PARAMS_FILE, Decode, load_params
+
+    if args.workers < 1:
+        raise UsageError(f"--workers is {args.workers}, it must be at least 1")
+    settings = load_params() if args.videos is None or PARAMS_FILE.is_file() else None
+    params = settings.decode if settings else Decode()
+    if args.max_failed is not None:
+        params = Decode.model_validate({**params.model_dump(), "max_failed": args.max_failed})
+    videos = args.videos or Path(settings.dataset.videos)  # type: ignore[union-attr]  # loaded when there is no argument
+    return run(videos=videos, out=args.out, params=params, workers=args.workers, console=console)
+
+
+def run(*, videos: Path, out: Path, params: Decode, workers: int = 1, console: Console) -> dict[str, Any]:
+    """Publish the index of every video below `videos`; the same bytes whatever the number of workers."""
+    from pipeline.index import VideoRow, write_index
+
+    paths = find_videos(videos)
+    outcomes = list(_examine_all(paths, params=params, workers=workers, console=console))
+    usable = [outcome for outcome in outcomes if isinstance(outcome.row, VideoRow)]
+    rows = [outcome.row for outcome in usable if isinstance(outcome.row, VideoRow)]
+    refused = [outcome.row for outcome in outcomes if not isinstance(outcome.row, VideoRow)]
+    times = {outcome.row.id: outcome.times for outcome in usable if outcome.times is not None}
+    write_index(out, rows, times=times, quarantined=refused)
+    known = sum(outcome.known for outcome in outcomes)
+    _show(rows, refused, known=known, out=out, console=console)
+    _check(refused, allowed=params.max_failed, out=out)
+    return {"out": str(out), "videos": len(rows), "frames": sum(row.frames for row in rows), "known": known} | {
+        "quarantined": {row.id: row.reason for row in refused},
+        "warned": sum(bool(row.warnings) for row in rows),
+        "backends": dict(sorted(Counter(row.backend for row in rows).items())),
+    }
+
+
+def find_videos(videos: Path) -> dict[str, Path]:
+    """Files by id, which is the name without its suffix; sub-folders are searched, hidden names are passed over."""
+    if not os.path.lexists(videos):
+        raise InputError(f"there is no '{videos}'", hint="framescribe decode FOLDER_OF_VIDEOS")
+    paths = sorted(_walk(videos, seen=set())) if videos.is_dir() else [videos]
+    found: dict[str, Path] = {}
+    for path in paths:
+        other = found.setdefault(path.stem, path)
+        if other != path:
+            raise InputError(f"'{other}' and '{path}' would both have the id '{path.stem}'", hint="rename one of them")
+    if not found:
+        raise InputError(f"'{videos}' holds no files", hint="framescribe decode FOLDER_OF_VIDEOS")
+    return found
+
+
+def limits_of(params: Decode) -> Limits:
+    from pipeline.decoding import Limits
+
+    values = params.model_dump(include={"timeout", "stall", "max_pixels", "max_memory_mb"})
+    return Limits(**values)
+
+
+def _walk(folder: Path, *, seen: set[tuple[int, int]]) -> Iterator[Path]:
+    """Every entry that is not a folder; a folder reached twice (by a link) is entered once."""
+    status = folder.stat()
+    if (status.st_dev, status.st_ino) in seen:
+        return
+    seen.add((status.st_dev, status.st_ino))
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _walk(path, seen=seen)
+        elif path.suffix.lower() not in SIDECARS:
+            yield path
+
+
+def _examine_all(paths: dict[str, Path], *, params: Decode, workers: int, console: Console) -> Iterator[Outcome]:
+    from pipeline.decoding.guard import close_idle
+
+    limits = limits_of(params)
+    with console.progress("decode", len(paths)) as progress, ThreadPoolExecutor(workers) as pool:
+        try:
+            for outcome in pool.map(lambda item: _examine(*item, limits=limits), paths.items()):
+                progress.advance(note=_printable(outcome.row.id))
+                yield outcome
+        finally:  # on Ctrl-C: what is finished is in the cache, what is not started never will be
+            pool.shutdown(wait=False, cancel_futures=True)
+            close_idle()
+
+
+def _examine(video_id: str, path: Path, *, limits: Limits) -> Outcome:
+    import numpy as np
+
+    from pipeline.decoding.cache import cache_folder, examined
+    from pipeline.decoding.findings import row_from
+    from pipeline.decoding.opening import require_regular_file
+    from pipeline.decoding.reasons import DecodeError
+    from pipeline.index import QuarantineRow
+
+    try:
+        require_regular_file(str(path))
+        sha256, facts, known = examined(str(path), limits=limits, folder=cache_folder())
+    except DecodeError as error:
+        message = f"{error.message}; {error.hint}" if error.hint else error.message
+        return Outcome(QuarantineRow(video_id, str(path), error.reason, message))
+    row = row_from(facts, video_id=video_id, path=str(path), sha256=sha256)
+    return Outcome(row, times=np.array(facts["times"]), known=known)
+
+
+def _show(rows: list[VideoRow], refused: list[QuarantineRow], *, known: int, out: Path, console: Console) -> None:
+    flagged = [row for row in rows if row.warnings]
+    if flagged:
+        table = [(_printable(row.id), row.frames, row.lost, row.backend, "; ".join(row.warnings)) for row in flagged]
+        console.table(("usable with warnings", "frames", "lost", "backend", "what"), table)
+    if refused:
+        console.table(
+            ("quarantined", "reason", "what"),
+            [
+                (_printable(row.id), row.reason, _printable(row.message.replace(f"'{row.path}'", "it")))
+                for row in refused
+            ],
+        )
+    frames = sum(row.frames for row in rows)
+    seconds = sum(row.duration for row in rows)
+    backends = ", ".join(f"{count} {name}" for name, count in sorted(Counter(row.backend for row in rows).items()))
+    console.say(f"{len(rows)} videos, {frames} frames, {seconds:.1f} s ({backends or 'none'}); {known} already known")
+    console.say(f"{len(flagged)} with warnings, {len(refused)} quarantined; index in {out}")
+
+
+def _check(refused: list[QuarantineRow], *, allowed: int, out: Path) -> None:
+    if len(refused) > allowed:
+        first = [f"{_printable(row.id)}: {row.reason}" for row in refused[:3]]
+        listing = "; ".join([*first, "..."] if len(refused) > 3 else first)
+        raise TooManyFailedError(
+            f"{len(refused)} files cannot be used, {allowed} are allowed ({listing})",
+            hint=f"look at {out}/quarantine.jsonl; remove the files, or raise --max-failed (decode.max_failed)",
+        )
+
+
+def _printable(text: str) -> str:
+    """A name as a terminal can show it: line breaks and bytes that are not UTF-8 become escapes."""
+    shown = os.fsencode(text).decode(errors="backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)
