@@ -16,6 +16,7 @@ from pipeline.report.clips import Clip
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
 
+LISTED = 12  # entries of a list that provenance spells out: a vocabulary is longer
 COLORS = 8  # run colours in the style sheet; later runs begin again, with their names beside them
 
 
@@ -157,7 +158,8 @@ def flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(_text(item) for item in value)
+        shown = ", ".join(_text(item) for item in value[:LISTED])
+        return shown if len(value) <= LISTED else f"{shown}, … ({len(value)} entries)"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -228,6 +228,13 @@ def test_records_are_flattened_in_a_fixed_order() -> None:
     assert flatten({"b": {"y": [1, 2.5], "x": None}, "a": True}) == [("a", "True"), ("b.x", "None"), ("b.y", "1, 2.5")]
 
 
+def test_a_long_list_is_cut_with_its_length() -> None:
+    ((_, text),) = flatten({"vocabulary": list(range(500))})
+
+    assert text.startswith("0, 1, 2,")
+    assert text.endswith("11, … (500 entries)")
+
+
 def test_amounts_are_short() -> None:
     assert [amount(number) for number in (999, 12_345, 1_234_567)] == ["999", "12.3 k", "1.23 M"]
 
