@@ -11,7 +11,7 @@ from PIL import Image
 
 THUMBNAIL = (176, 132)  # pixels at most
 JPEG_QUALITY = 72
-ATTENTION_RGB = (20, 120, 160)  # readable on light and dark; the alpha channel carries the weight
+ATTENTION_RGB = (24, 140, 190)  # readable on light and dark; the alpha channel carries the weight
 
 
 def spread_indices(frames: int, count: int) -> list[int]:
