@@ -23,14 +23,14 @@ _CARD_POSE = Pose(0.5, 0.57)
 def frames(scene: Scene) -> Iterator[Frame]:
     background, card = _background(scene), _card_picture(scene.card, look=scene.look)
     rng = np.random.default_rng(scene.grain)
-    sheet = (rng.standard_normal((HEIGHT + _SLACK, WIDTH + _SLACK, 1)) * GRAIN).astype(np.int16)
+    sheet = (rng.standard_normal((HEIGHT + _SLACK, WIDTH + _SLACK, 1)) * GRAIN).round().astype(np.int16).repeat(3, 2)
     for number in range(scene.frames):
         y, x = rng.integers(_SLACK, size=2)
         picture = (
             card if card is not None and _is_distracting(scene.card, number) else _moment(scene, background, number)
         )
-        noisy = np.asarray(picture, np.int16) + sheet[y : y + HEIGHT, x : x + WIDTH]
-        yield noisy.clip(0, 255).astype(np.uint8)
+        noisy = np.asarray(picture) + sheet[y : y + HEIGHT, x : x + WIDTH]
+        yield np.clip(noisy, 0, 255, out=noisy).astype(np.uint8)
 
 
 def _is_distracting(card: Card | None, number: int) -> bool:
@@ -73,4 +73,4 @@ def _fitted(colour: str, shape: str, texture: str, side: int, angle: int) -> Ima
     thing = sprite(colour, shape, texture)
     if angle:
         thing = thing.rotate(angle, Image.Resampling.BILINEAR)
-    return thing.resize((side, side), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    return thing.resize((side, side), Image.Resampling.HAMMING)

@@ -14,6 +14,7 @@ from pipeline.demo.scene import FPS, HEIGHT, WIDTH
 from pipeline.demo.sound import RATE, Wave
 
 _X264 = {"preset": "veryfast", "crf": "22", "threads": "1", "x264-params": "subme=1:bframes=1:rc-lookahead=10"}
+_VIDEO_TICK, _AUDIO_TICK = Fraction(1, FPS), Fraction(1, RATE)
 _AAC_SAMPLES = 1024  # an AAC frame
 
 
@@ -25,7 +26,7 @@ def write_clip(path: Path, *, pictures: Iterable[Frame], sound: Wave | None) -> 
         audio = None if sound is None else _audio_stream(container)
         for number, picture in enumerate(pictures):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
-            frame.pts, frame.time_base = number, Fraction(1, FPS)
+            frame.pts, frame.time_base = number, _VIDEO_TICK
             container.mux(video.encode(frame))
         container.mux(video.encode(None))
         if audio is not None and sound is not None:
@@ -43,6 +44,6 @@ def _mux_sound(container: av.container.OutputContainer, stream: av.AudioStream, 
     for start in range(0, len(sound), _AAC_SAMPLES):
         chunk = np.ascontiguousarray(sound[None, start : start + _AAC_SAMPLES])  # (1 channel, samples)
         frame = av.AudioFrame.from_ndarray(chunk, format="fltp", layout="mono")
-        frame.sample_rate, frame.pts, frame.time_base = RATE, start, Fraction(1, RATE)
+        frame.sample_rate, frame.pts, frame.time_base = RATE, start, _AUDIO_TICK
         container.mux(stream.encode(frame))
     container.mux(stream.encode(None))

@@ -88,7 +88,7 @@ def _twins_of_split(split: str, *, size: int, rng: random.Random) -> Iterator[li
 
 def _next_twins(name: str, *, number: int, split: str, used: Counter[tuple[str, str]], rng: random.Random) -> Twins:
     """In test, every other pair of twins has a held-out combination; elsewhere none has."""
-    builders = _BUILDERS[name]
+    builders = BUILDERS[name]
     build = builders[number % len(builders)]
     held_out = split == "test" and number // len(builders) % 2 == 0
     candidates: list[Twins] = []
@@ -96,9 +96,14 @@ def _next_twins(name: str, *, number: int, split: str, used: Counter[tuple[str, 
         twins = build(rng)
         if _fits(twins, held_out=held_out):
             candidates.append(twins)
-    fairest = min(candidates, key=lambda twins: sum(used[part] ** 2 for part in _parts(twins)))
-    used.update(_parts(fairest))
-    return fairest
+    chosen = min(candidates, key=lambda twins: (_rarest(twins, used), sum(used[part] ** 2 for part in _parts(twins))))
+    used.update(_parts(chosen))
+    return chosen
+
+
+def _rarest(twins: Twins, used: Counter[tuple[str, str]]) -> int:
+    """How often the least used of its held-out combinations came up, so that each of them gets its turn."""
+    return min((used[pair] for pair in told_combinations(twins[0]) & _HELD_OUT_PAIRS), default=0)
 
 
 def _fits(twins: Twins, *, held_out: bool) -> bool:
@@ -111,21 +116,21 @@ def _fits(twins: Twins, *, held_out: bool) -> bool:
 
 
 def _parts(twins: Twins) -> list[tuple[str, str]]:
-    """What should come up equally often in each slice of each split."""
+    """What should come up equally often: words in each slice of a split, held-out combinations in all of it."""
     parts: list[tuple[str, str]] = []
     for scene in twins:
         about = [scene.audio, scene.backdrop]
         for event in scene.events:
             about += [event.item.colour, event.item.shape, event.motion, event.item.texture]
-        about += [word for item in scene.bystanders for word in (item.colour, item.shape)]
         parts += [(scene.slice, word) for word in about]
+        parts += told_combinations(scene) & _HELD_OUT_PAIRS
     return parts
 
 
-def _item(rng: random.Random, *, size: tuple[float, float], unlike: Item | None = None, texture: str = "plain") -> Item:
-    """Any item; `unlike` another in both colour and shape."""
-    colours = [c for c in vocabulary.COLOURS if unlike is None or c != unlike.colour]
-    shapes = [s for s in vocabulary.SHAPES if unlike is None or s != unlike.shape]
+def _item(rng: random.Random, *unlike: Item, size: tuple[float, float], texture: str = "plain") -> Item:
+    """Any item; `unlike` the others in both colour and shape."""
+    colours = [colour for colour in vocabulary.COLOURS if colour not in {item.colour for item in unlike}]
+    shapes = [shape for shape in vocabulary.SHAPES if shape not in {item.shape for item in unlike}]
     return Item(rng.choice(colours), rng.choice(shapes), round(rng.uniform(*size), 3), texture)
 
 
@@ -151,7 +156,7 @@ def _direction(rng: random.Random) -> Twins:
 
 def _two_events(rng: random.Random) -> Twins:
     first = _item(rng, size=_LARGE)
-    items = (first, _item(rng, size=_LARGE, unlike=first))
+    items = (first, _item(rng, first, size=_LARGE))
     half = rng.randint(23, 26)
     events = tuple(
         Event(item, rng.choice(vocabulary.CROSSINGS), k * half, (k + 1) * half, round(rng.random(), 3), through=True)
@@ -163,8 +168,8 @@ def _two_events(rng: random.Random) -> Twins:
 
 def _small_thing(rng: random.Random) -> Twins:
     big = _item(rng, size=_LARGE)
-    one = _item(rng, size=_TINY, unlike=big)
-    other = _item(rng, size=_TINY, unlike=big)
+    one = _item(rng, big, size=_TINY)
+    other = _item(rng, big, one, size=_TINY)
     quiet = rng.choice(vocabulary.QUIET)
     scene = _alone(rng, name="small", audio=quiet, item=one, motions=vocabulary.SMALL_MOTIONS)
     scene = replace(scene, bystanders=(big, big))
@@ -184,7 +189,7 @@ def _heard(rng: random.Random) -> Twins:
 def _distracted(rng: random.Random) -> Twins:
     item, quarter = _item(rng, size=_LARGE), rng.randint(11, 12)
     event = Event(item, rng.choice(vocabulary.MOTIONS), quarter, 3 * quarter, lane=round(rng.random(), 3))
-    card = Card(rng.choice(vocabulary.CARDS), _item(rng, size=_LARGE, unlike=item), quarter, 3 * quarter)
+    card = Card(rng.choice(vocabulary.CARDS), _item(rng, item, size=_LARGE), quarter, 3 * quarter)
     quiet = rng.choice(vocabulary.QUIET)
     scene = Scene("distracted", 4 * quarter, *_setting(rng), events=(event,), card=card, audio=quiet)
     return scene, vocabulary.exchanged_card(scene)
@@ -197,7 +202,7 @@ def _textured(rng: random.Random) -> Twins:
     return scene, _with_item(scene, replace(item, texture=other))
 
 
-_BUILDERS: dict[str, tuple[Callable[[random.Random], Twins], ...]] = {
+BUILDERS: dict[str, tuple[Callable[[random.Random], Twins], ...]] = {
     "order": (_direction, _two_events),
     "small": (_small_thing,),
     "sound": (_heard,),

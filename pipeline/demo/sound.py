@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-RATE = 44_100
+RATE = 22_050
 LOUDNESS = 0.11  # root mean square of an audible sound, full scale = 1
+LOUDEST = 0.9  # its largest sample: short clicks stay below the loudness rather than clip
 ROOM = 0.0008  # and of a quiet room
 Wave = NDArray[np.float32]
 
@@ -24,8 +25,8 @@ def wave(audio: str, *, samples: int, seed: int) -> Wave | None:
     if audio == "room":
         return room.astype(np.float32)
     sound = _SOUNDS[audio](np.arange(samples) / RATE, rng)
-    sound *= LOUDNESS / np.sqrt(np.mean(sound**2))
-    return np.clip(sound + room, -1, 1).astype(np.float32)
+    gain = min(LOUDNESS / np.sqrt(np.mean(sound**2)), LOUDEST / np.abs(sound).max())
+    return (gain * sound + room).astype(np.float32)
 
 
 def _strokes(t: NDArray, *, every: float, decay: float) -> tuple[NDArray, NDArray]:
@@ -53,8 +54,8 @@ def _hum(t: NDArray, rng: np.random.Generator) -> NDArray:
 
 
 def _tick(t: NDArray, rng: np.random.Generator) -> NDArray:
-    _, loud = _strokes(t + 0.1, every=rng.uniform(0.23, 0.27), decay=0.006)
-    return loud * rng.standard_normal(t.size)
+    _, loud = _strokes(t + 0.1, every=rng.uniform(0.23, 0.27), decay=0.012)
+    return loud * rng.uniform(-1, 1, t.size)
 
 
 def _whistle(t: NDArray, rng: np.random.Generator) -> NDArray:
