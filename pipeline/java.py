@@ -27,6 +27,7 @@ HINT = (
 )
 PROBE_TIMEOUT = 60.0  # seconds for `java -version`; a cold disk can be slow, a hung runtime is not waited for
 LONGEST_LINE = 1 << 24  # bytes
+LONGEST_WORDS = 400  # bytes of a line on stderr
 STDERR_LINES = 8  # of a failed process's own last words that an error quotes
 LAST_GASP = 5.0  # seconds for a closed or killed process to be gone
 
@@ -91,9 +92,10 @@ class JavaProcess:
         self._name, self._timeout = name, timeout  # seconds until each answer
         self._lines: deque[bytes] = deque()
         self._tail = b""
+        self._gone = False
         self._said: deque[bytes] = deque(maxlen=STDERR_LINES)
         self._process = _start(command, name=name)
-        self._threads = [self._in_background(lambda: self._said.extend(self._process.stderr or ()))]
+        self._threads = [self._in_background(self._listen)]
 
     def __enter__(self) -> JavaProcess:
         return self
@@ -127,6 +129,10 @@ class JavaProcess:
         if (end := self._end()) != "ended with code 0":
             raise self._broken(end)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def last_words(self) -> str:
         """What it said on stderr at the end."""
         self._threads[0].join(LAST_GASP)
@@ -143,6 +149,11 @@ class JavaProcess:
             raise self._broken(f"printed a line of more than {LONGEST_LINE} bytes")
         return os.read(stdout.fileno(), 1 << 16)
 
+    def _listen(self) -> None:
+        stderr = _pipe(self._process.stderr)
+        with stderr:
+            self._said.extend(iter(lambda: stderr.readline(LONGEST_WORDS), b""))
+
     def _end(self) -> str:
         try:
             code = self._process.wait(LAST_GASP)
@@ -155,7 +166,10 @@ class JavaProcess:
         return JavaError(f"{self._name} {what}; its process is gone; its last words: {self.last_words()}")
 
     def _kill(self) -> None:
-        """A wrapper script's children hold the pipes too, so the whole group goes."""
+        """A wrapper script's children hold the pipes too, so the whole group goes; once, as ids are used again."""
+        if self._gone:
+            return
+        self._gone = True
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

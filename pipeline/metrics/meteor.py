@@ -16,7 +16,8 @@ STATISTICS = 23  # numbers in the answer to a SCORE line
 @contextmanager
 def meteor_process(*, java: JavaRuntime, timeout: float = TIMEOUT) -> Iterator[Meteor]:
     """`with meteor_process(java=find_java()) as meteor: corpus, per_video = meteor.score(...)`."""
-    options = ["-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", str(jar_path(METEOR))]
+    # One thread scores; the default collector's helpers only take time from it.
+    options = ["-Xmx2G", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", "-jar", str(jar_path(METEOR))]
     command = [str(java.path), *options, "-", "-", "-stdio", "-l", "en", "-norm"]
     with JavaProcess(command, name="METEOR", timeout=timeout) as process:
         yield Meteor(process)

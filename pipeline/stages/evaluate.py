@@ -77,11 +77,14 @@ def run(
 ) -> dict[str, Any]:
     """Numbers go to `metrics`, for `dvc metrics show`; per-video scores and provenance to `evaluation`."""
     from pipeline.corpus import read_corpus
+    from pipeline.errors import InputError
     from pipeline.metrics.reading import read_run_predictions
     from pipeline.publish import write_json
 
     split, said = read_run_predictions(predictions, run=name)
     corpus = read_corpus(captions)
+    if split not in corpus.splits:
+        raise InputError(f"{predictions}: there is no split '{split}'; {captions} has: {', '.join(corpus.splits)}")
     ours, baseline, about = _score_beside_baseline(
         said, corpus.references(split), training=corpus.sentences("train"), meteor=params.meteor
     )

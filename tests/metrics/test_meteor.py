@@ -1,0 +1,104 @@
+"""METEOR 1.5 over stdio: its numbers, and what happens when its process does not behave."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from pipeline.errors import MissingToolError
+from pipeline.java import JavaError, JavaRuntime
+from pipeline.metrics import jars
+from pipeline.metrics.meteor import Meteor, meteor_process
+
+from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
+
+STATISTICS = " ".join(["1.0"] * 23)
+
+
+def test_identical_synonymous_and_unrelated_sentences(meteor: Meteor) -> None:
+    references = {"same": ["a man plays a guitar"], "near": ["a man is cooking"], "far": ["two dogs run"]}
+    hypotheses = {"same": "a man plays a guitar", "near": "a guy cooks", "far": "nothing"}
+
+    _, each = meteor.score(hypotheses, references)
+
+    assert each["same"] == pytest.approx(1.0)
+    assert 0.1 < each["near"] < 0.9  # stems and synonyms count, though only one word is equal
+    assert each["far"] == 0.0
+
+
+def test_the_corpus_score_comes_from_summed_statistics_not_from_the_mean(meteor: Meteor) -> None:
+    corpus, each = meteor.score(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES)
+
+    # Figures of pycocoevalcap's own wrapper around the same jar.
+    assert corpus == pytest.approx(0.5207308356, abs=1e-6)
+    assert list(each.values()) == pytest.approx([1.0, 0.95, 0.2369623145], abs=1e-6)
+
+
+def test_statistics_of_several_processes_can_be_put_together(meteor: Meteor) -> None:
+    pairs = [(GOLDEN_HYPOTHESES[video], GOLDEN_REFERENCES[video]) for video in GOLDEN_HYPOTHESES]
+    apart = [meteor.statistics([pair])[0] for pair in pairs]
+
+    assert meteor.evaluate(apart) == meteor.evaluate(meteor.statistics(pairs))
+
+
+def test_empty_sentences_separators_and_unicode_stay_in_step(meteor: Meteor) -> None:
+    hypotheses = {"empty": "", "bars": "a ||| dog\nruns", "unicode": "un café naïve 日本語", "last": "a dog"}
+    references = {
+        "empty": ["a dog"],
+        "bars": ["a dog runs", ""],
+        "unicode": ["un café naïve 日本語"],
+        "last": ["a dog"],
+    }
+
+    _, each = meteor.score(hypotheses, references)
+
+    assert each == pytest.approx({"empty": 0.0, "bars": 1.0, "unicode": 1.0, "last": 1.0})
+
+
+def test_killed_in_the_middle(java: JavaRuntime) -> None:
+    with meteor_process(java=java) as meteor:
+        meteor.process.ask(["SCORE ||| a dog ||| a dog"])
+        os.killpg(meteor.process.pid, signal.SIGKILL)
+        with pytest.raises(JavaError, match="METEOR was killed by SIGKILL before it had answered"):
+            meteor.score(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("sleep 600", "METEOR did not answer within 1 s"),
+        (f"read line; echo '{STATISTICS}'; sleep 600", "METEOR did not answer within 1 s"),
+        (f"read line; echo '{STATISTICS}'; kill -9 $$", "METEOR was killed by SIGKILL before"),
+        ("echo 'Error: no such class' >&2; exit 1", "METEOR ended with code 1 before.*no such class"),
+        ("yes Hello", "METEOR printed 'Hello' where 23 numbers were due"),
+        (f"yes '{STATISTICS}'", "METEOR printed '1.0 1.0.*where 1 numbers were due"),
+        ("yes '1,0 2,0'", "METEOR printed '1,0 2,0' where"),
+    ],
+    ids=["sleeps", "sleeps later", "dies later", "fails", "rubbish", "rubbish later", "decimal commas"],
+)
+def test_a_process_that_misbehaves_is_named_and_gone(fake_java: FakeJava, script: str, message: str) -> None:
+    with (
+        meteor_process(java=fake_java(script), timeout=1.0) as meteor,
+        pytest.raises(JavaError, match=message),
+    ):
+        meteor.score(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES)
+
+
+def test_a_runtime_that_vanished(fake_java: FakeJava) -> None:
+    java = fake_java("")
+    java.path.unlink()
+
+    with pytest.raises(JavaError, match="METEOR cannot be started: No such file"), meteor_process(java=java):
+        pass
+
+
+def test_a_missing_jar_names_the_package_that_has_it(monkeypatch: pytest.MonkeyPatch, java: JavaRuntime) -> None:
+    monkeypatch.setattr(jars.importlib.util, "find_spec", lambda _: None)
+
+    with (
+        pytest.raises(MissingToolError, match=r"meteor-1.5.jar of the pycocoevalcap package is absent"),
+        meteor_process(java=java),
+    ):
+        pass
