@@ -53,7 +53,7 @@ class Arena:
         values = np.empty(count, np.float32)
         with os.fdopen(os.dup(self.descriptor), "rb") as stream:
             stream.seek(offset)
-            stream.readinto(memoryview(values).cast("B"))
+            stream.readinto(values.data.cast("B"))
         return values
 
     def close(self) -> None:

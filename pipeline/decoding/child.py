@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 
 from pipeline.decoding import decord, pyav
@@ -24,6 +23,7 @@ from pipeline.decoding.limits import Limits
 from pipeline.decoding.reasons import DecodeError
 
 BEAT_SECONDS = 0.5  # how often a busy child says that it makes progress
+FLUSH_SECONDS = 0.02  # how long a finished frame may wait for company
 ORPHAN_SECONDS = 5.0  # beyond the time limit, after which the kernel ends a child whose parent cannot
 
 Operation = Callable[["Session", dict[str, Any]], Iterator[dict[str, Any]]]
@@ -51,21 +51,57 @@ def examine_video(session: Session, request: dict[str, Any]) -> Iterator[dict[st
 
 
 def send_frames(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Wanted frames, each in a slot that the parent has given back."""
+    """Wanted frames, each in a slot that the parent has given back, several to a message."""
     place = {name: request[name] for name in ("offset", "slots", "stride", "shape")}
-    views = slot_views(session.memory, **place)
-    free = list(range(len(views)))
-    for number, pixels in _frames(request):
-        session.beat()
-        if pixels is None:
-            continue
-        if pixels.shape != tuple(request["shape"]):
+    outbox = Outbox(session, slots=slot_views(session.memory, **place))
+    for pixels in _frames(request):
+        if pixels is not None and pixels.shape != tuple(request["shape"]):
             raise DecodeError("size-changes", f"'{request['path']}' has frames of another size than the index states")
-        slot = _free_slot(session.channel, free)
-        if slot is None:  # the parent has seen enough
-            return
-        views[slot][...] = pixels
-        yield {"frame": number, "slot": slot}
+        if pixels is not None:
+            outbox.put(pixels)
+        if outbox.is_due():
+            yield from outbox.flush()
+            if outbox.is_stopped():  # the parent has seen enough
+                return
+    yield from outbox.flush()
+
+
+class Outbox:
+    """Filled slots on their way to the parent. Waking it for each small frame would cost as much as decoding one."""
+
+    def __init__(self, session: Session, *, slots: list[np.ndarray]) -> None:
+        self._session = session
+        self._slots = slots
+        self._free = list(range(len(slots)))
+        self._filled: list[int] = []
+        self._stopped = False
+        self._last_flush = time.monotonic()
+
+    def put(self, pixels: np.ndarray) -> None:
+        slot = self._free.pop()
+        self._slots[slot][...] = pixels
+        self._filled.append(slot)
+
+    def is_due(self) -> bool:
+        many = len(self._filled) * 4 >= len(self._slots) or not self._free
+        return many or time.monotonic() - self._last_flush > FLUSH_SECONDS
+
+    def flush(self) -> Iterator[dict[str, Any]]:
+        if self._filled:
+            yield {"slots": self._filled}
+            self._filled = []
+        self._session.beat()
+        self._last_flush = time.monotonic()
+
+    def is_stopped(self) -> bool:
+        """Take slots back; wait for one if there is none."""
+        channel = self._session.channel
+        while not self._stopped and (not self._free or channel.waiting()):
+            signal.setitimer(signal.ITIMER_REAL, 0)  # the parent may take its time
+            returned = channel.receive()
+            self._stopped = returned is None
+            self._free += returned or []
+        return self._stopped
 
 
 def send_audio(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -93,7 +129,7 @@ def serve(channel: Channel, *, memory: int, operations: dict[str, Operation]) ->
             request = channel.receive()
         except EOFError:
             return
-        if isinstance(request, dict):  # a slot given back after the last frame is no request
+        if isinstance(request, dict):  # slots given back after the last frame are no request
             _answer(session, request, operations)
 
 
@@ -109,36 +145,27 @@ def _answer(session: Session, request: dict[str, Any], operations: dict[str, Ope
     except MemoryError:
         session.send({"reason": "memory", "message": f"'{request.get('path')}' needs too much memory", "hint": ""})
     signal.setitimer(signal.ITIMER_REAL, 0)
-    session.send({"done": 1, "resident_mb": _resident_mb()})
+    session.send({"done": 1, "cost": _cost()})
 
 
-def _frames(request: dict[str, Any]) -> Iterator[tuple[int, np.ndarray | None]]:
+def _frames(request: dict[str, Any]) -> Iterator[np.ndarray | None]:
     if request["backend"] == "decord":
         return decord.read(request["path"], wanted=request["wanted"], threads=request["threads"])
     return pyav.read(request["path"], wanted=request["wanted"], limits=_limits(request), threads=request["threads"])
-
-
-def _free_slot(channel: Channel, free: list[int]) -> int | None:
-    while not free or channel.waiting():
-        signal.setitimer(signal.ITIMER_REAL, 0)  # the parent may take its time
-        slot = channel.receive()
-        if slot < 0:
-            return None
-        free.append(slot)
-    return free.pop()
 
 
 def _limits(request: dict[str, Any]) -> Limits:
     return Limits(**request["limits"])
 
 
-def _resident_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def _cost() -> dict[str, float]:
+    """Of this process since it started."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {"peak_mb": usage.ru_maxrss / 1024, "cpu_seconds": usage.ru_utime + usage.ru_stime}
 
 
 def main(operations: dict[str, Operation] = OPERATIONS) -> None:
     wire, memory, max_memory_mb = (int(argument) for argument in sys.argv[1:4])
-    av.logging.set_level(av.logging.PANIC)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the channel
     _limit_memory(max_memory_mb)
     serve(Channel(socket.socket(fileno=wire)), memory=memory, operations=operations)

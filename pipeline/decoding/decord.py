@@ -28,8 +28,8 @@ class _Borrowed:
         return (1, 0)  # kDLCPU
 
 
-def read(path: str, *, wanted: list[int], threads: int) -> Iterator[tuple[int, np.ndarray | None]]:
-    """Frame numbers from the first on, with RGB for the wanted ones (sorted, each once)."""
+def read(path: str, *, wanted: list[int], threads: int) -> Iterator[np.ndarray | None]:
+    """From the first frame to the last wanted one: RGB for the wanted ones, None for the others."""
     with opened(path) as name:
         try:
             reader = decord.VideoReader(name, ctx=decord.cpu(0), num_threads=threads, fault_tol=FAULT_TOLERANCE)
@@ -38,19 +38,15 @@ def read(path: str, *, wanted: list[int], threads: int) -> Iterator[tuple[int, n
             raise DecodeError("no-frames", f"decord cannot read '{path}': {_last_line(error)}") from error
 
 
-def _read(reader: Any, *, wanted: list[int]) -> Iterator[tuple[int, np.ndarray | None]]:
-    position = 0
-    for target in wanted:
-        if target >= len(reader):  # decord would go on with frames that it makes up
-            return
-        if target > position:
-            reader.skip_frames(target - position)
-            yield target - 1, None
+def _read(reader: Any, *, wanted: list[int]) -> Iterator[np.ndarray | None]:
+    """One `next()` after the other: `skip_frames` was seen to land on other frames, as seeking does."""
+    targets = set(wanted)
+    for number in range(min(len(reader), max(wanted) + 1)):  # beyond its length decord makes frames up
         try:
-            yield target, np.from_dlpack(_Borrowed(reader.next()))
+            array = reader.next()
         except StopIteration:
             return
-        position = target + 1
+        yield np.from_dlpack(_Borrowed(array)) if number in targets else None
 
 
 def _last_line(error: Exception) -> str:

@@ -79,7 +79,7 @@ def compare(path: str, *, digests: list[int], beat: Beat) -> str:
     """How decord's frames differ from the judge's; nothing when every pixel of every frame is equal."""
     seen = 0
     try:
-        for number, pixels in decord.read(path, wanted=list(range(len(digests) + 1)), threads=1):
+        for number, pixels in enumerate(decord.read(path, wanted=list(range(len(digests) + 1)), threads=1)):
             beat()
             if number >= len(digests):
                 return f"decord shows more frames than the {len(digests)} there are"

@@ -35,6 +35,7 @@ class Guard:
         self.limits = limits
         self.arena = Arena()
         self.alive = True
+        self.cost = {"peak_mb": 0.0, "cpu_seconds": 0.0}  # of the child so far, as of its last answer
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the guard
         parent_end, child_end = socket.socketpair()
         self._channel = Channel(parent_end)
@@ -60,7 +61,6 @@ class Guard:
                     raise DecodeError(message["reason"], message["message"], hint=message["hint"])
                 if not finished and "beat" not in message:
                     yield message
-            self._retire_if_grown(message)
         finally:
             if not finished:
                 self._stop(path)
@@ -81,7 +81,9 @@ class Guard:
 
     def _receive(self, seconds: float, *, path: str) -> Any:
         try:
-            return self._channel.receive(max(seconds, 0.001))
+            message = self._channel.receive(max(seconds, 0.001))
+            self.cost = message.get("cost", self.cost)
+            return message
         except TimeoutError:
             self.close()
             stated = f"the decoder made no progress on '{path}' within its time limit and was killed"
@@ -101,8 +103,9 @@ class Guard:
         return DecodeError(reason, f"the decoder died of {cause} on '{path}'{': ' if last_words else ''}{last_words}")
 
     def _return_slots(self, region: Region | None, *, path: str) -> None:
-        while region is not None and region.returned:
-            self._send(region.returned.popleft(), path=path)
+        if region is not None and region.returned:
+            slots = [region.returned.popleft() for _ in range(len(region.returned))]
+            self._send(slots, path=path)
 
     def _send(self, message: Any, *, path: str) -> None:
         try:
@@ -115,16 +118,12 @@ class Guard:
         if not self.alive:
             return
         with suppress(DecodeError):
-            self._send(-1, path=path)
+            self._send(None, path=path)
             self._finish(path)
 
     def _finish(self, path: str) -> None:
         while "done" not in self._receive(self.limits.stall, path=path):
             pass
-
-    def _retire_if_grown(self, message: dict[str, Any]) -> None:
-        if message.get("resident_mb", 0) > KEEP_MB:
-            self.close()
 
 
 class _Idle:
@@ -174,8 +173,10 @@ def borrowed_guard(limits: Limits) -> Iterator[Guard]:
     try:
         yield guard
     finally:
-        if guard.alive:
+        if guard.alive and guard.cost["peak_mb"] <= KEEP_MB:
             _idle.give(guard)
+        else:
+            guard.close()
 
 
 def close_idle() -> None:

@@ -1,9 +1,14 @@
-"""PyAV, the judge and the fallback: every frame in presentation order, damaged packets counted and skipped."""
+"""PyAV, the judge and the fallback: every frame in presentation order, damaged packets counted and skipped.
+
+Never set a PyAV log level: its Python callback, called from FFmpeg's threads, waits for a lock that the thread which
+joins them holds (seen as a hang with `thread_type = AUTO`). By default PyAV ignores FFmpeg's log.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import av
@@ -83,23 +88,16 @@ def frames_in_order(container: Any, stream: Any, *, path: str, threads: int, tal
             yield frame
 
 
-def read(path: str, *, wanted: list[int], limits: Limits, threads: int) -> Iterator[tuple[int, np.ndarray | None]]:
-    """Frame numbers from the first on, with RGB for the wanted ones (sorted, each once)."""
+def read(path: str, *, wanted: list[int], limits: Limits, threads: int) -> Iterator[np.ndarray | None]:
+    """From the first frame to the last wanted one: RGB for the wanted ones, None for the others."""
+    targets = set(wanted)
     picture: Picture | None = None
-    remaining = iter([*wanted, -1])
-    target = next(remaining)
     with opened_container(path) as container:
         stream = video_stream(container, path=path, limits=limits)
         frames = frames_in_order(container, stream, path=path, threads=threads, tally=Tally())
-        for number, frame in enumerate(frames):
+        for number, frame in enumerate(islice(frames, max(wanted) + 1)):
             picture = picture or Picture(turn_of(frame), frame.width, frame.height)
-            if number != target:
-                yield number, None
-                continue
-            yield number, picture.rgb(frame)
-            target = next(remaining)
-            if target < 0:
-                return
+            yield picture.rgb(frame) if number in targets else None
 
 
 def _count(packet: Any | None, tally: Tally) -> None:

@@ -16,6 +16,7 @@ from pipeline.decoding.reasons import DecodeError
 from pipeline.index import VideoRow
 
 DEFAULT_LIMITS = Limits()
+DENSE = 2  # decord reads at least every second frame; it converts all it passes, PyAV only the wanted ones
 _DECORD_FAULTS = frozenset({"crash", "timeout", "memory", "no-frames"})
 
 
@@ -52,19 +53,22 @@ def read_frames(
 ) -> Iterator[np.ndarray]:
     """uint8 RGB (H, W, 3) of the frames in `indices`: sorted, each once, from the backend the index chose.
 
-    `threads` is the decoder's own, 0 for as many as it likes; damaged videos are always read with one, as they were
-    judged. Should decord fail on a video that it once read rightly, PyAV goes on with the same pixels.
+    A sparse list is PyAV's even where the index chose decord: the pixels are equal, and it is faster. Should decord
+    fail on a video that it once read rightly, PyAV goes on. `threads` is the decoder's own, 0 for as many as it likes;
+    damaged videos are always read with one, as they were judged.
     """
     wanted = np.unique(np.asarray(indices, np.int64)).tolist()
     _require_inside(row, wanted)
     require_regular_file(row.path)
+    is_dense = bool(wanted) and len(wanted) * DENSE > wanted[-1]
+    backend = row.backend if is_dense else "pyav"
     given = 0
     try:
-        for frame in _frames(row, wanted, backend=row.backend, limits=limits, threads=threads):
+        for frame in _frames(row, wanted, backend=backend, limits=limits, threads=threads):
             given += 1
             yield frame
     except DecodeError as error:
-        if row.backend != "decord" or error.reason not in _DECORD_FAULTS:
+        if backend != "decord" or error.reason not in _DECORD_FAULTS:
             raise
         yield from _frames(row, wanted[given:], backend="pyav", limits=limits, threads=threads)
 
@@ -99,9 +103,9 @@ def _frames(row: VideoRow, wanted: list[int], *, backend: str, limits: Limits, t
             slots=region.slots,
             stride=region.stride,
         )
-        for message in messages:
+        for slot in (slot for message in messages for slot in message["slots"]):
             given += 1
-            yield region.take(message["slot"], shape)
+            yield region.take(slot, shape)
     if given != len(wanted):
         stated = f"'{row.path}' ended before frame {wanted[given]}; its row in the index states {row.frames} frames"
         raise DecodeError("fewer-frames", stated, hint="framescribe decode")
