@@ -26,7 +26,7 @@ def card(kind: str, *, look: int) -> Picture:
     return _CARDS[kind](np.random.default_rng(look))
 
 
-def _tone(rng: np.random.Generator, *, light: tuple[float, float], strong: float = 0.22) -> Picture:
+def _tone(rng: np.random.Generator, *, light: tuple[float, float], strong: float = 0.15) -> Picture:
     """A pale colour of any hue."""
     rgb = colorsys.hls_to_rgb(rng.uniform(), rng.uniform(*light), rng.uniform(0.02, strong))
     return np.array(rgb, np.float32) * 255
@@ -69,7 +69,7 @@ def _hills(rng: np.random.Generator) -> Picture:
 
 
 def _bricks(rng: np.random.Generator) -> Picture:
-    brick, mortar = _tone(rng, light=(0.4, 0.6), strong=0.3), _tone(rng, light=(0.68, 0.8))
+    brick, mortar = _tone(rng, light=(0.4, 0.6), strong=0.2), _tone(rng, light=(0.68, 0.8))
     high, wide = int(rng.integers(13, 19)), int(rng.integers(30, 44))
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
     shifted = x + (y // high % 2) * (wide // 2)
@@ -85,7 +85,7 @@ def _planks(rng: np.random.Generator) -> Picture:
     image = Image.fromarray(picture.clip(0, 255).astype(np.uint8))
     draw = ImageDraw.Draw(image)
     draw.rectangle(
-        (0, floor, WIDTH, HEIGHT), fill=tuple(_tone(rng, light=(0.4, 0.55), strong=0.3).astype(int).tolist())
+        (0, floor, WIDTH, HEIGHT), fill=tuple(_tone(rng, light=(0.4, 0.55), strong=0.2).astype(int).tolist())
     )
     line = tuple(_tone(rng, light=(0.25, 0.35)).astype(int).tolist())
     for x in range(-WIDTH, 2 * WIDTH, 36):
@@ -105,31 +105,30 @@ def _skyline(rng: np.random.Generator) -> Picture:
     return picture
 
 
-def _title(rng: np.random.Generator) -> Picture:
-    image = Image.new("RGB", (WIDTH, HEIGHT), tuple(_tone(rng, light=(0.1, 0.2)).astype(int).tolist()))
+def _plate(rng: np.random.Generator, *, ground: Picture, ink: int) -> Picture:
+    """A framed plate with a title, even enough that the thing on it is as plain to see as a clip's subject."""
+    image = Image.new("RGB", (WIDTH, HEIGHT), tuple(ground.astype(int).tolist()))
     draw = ImageDraw.Draw(image)
-    draw.rectangle((6, 6, WIDTH - 7, HEIGHT - 7), outline=(230, 230, 230), width=3)
-    draw.text((WIDTH / 2, 26), str(rng.choice(_TITLES)), fill=(235, 235, 235), anchor="mm", font=_font(24))
+    draw.rectangle((6, 6, WIDTH - 7, HEIGHT - 7), outline=(ink, ink, ink), width=3)
+    font = ImageFont.load_default(size=24)
+    draw.text((WIDTH / 2, 26), str(rng.choice(_TITLES)), fill=(ink, ink, ink), anchor="mm", font=font)
     return np.asarray(image, np.float32)
 
 
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size=size)
+def _title(rng: np.random.Generator) -> Picture:
+    return _plate(rng, ground=_tone(rng, light=(0.1, 0.2)), ink=235)
+
+
+def _poster(rng: np.random.Generator) -> Picture:
+    return _plate(rng, ground=_tone(rng, light=(0.6, 0.7)), ink=30)
 
 
 def _bars(rng: np.random.Generator) -> Picture:
-    """A television test picture."""
+    """A television test picture with a dark field in the middle."""
     colours = np.array(_BARS, np.float32)[rng.permutation(len(_BARS))]
     picture = colours[np.arange(WIDTH) * len(_BARS) // WIDTH][None].repeat(HEIGHT, axis=0)
-    picture[int(HEIGHT * 0.8) :] = (20, 20, 20)
+    picture[HEIGHT // 5 :, WIDTH // 5 : -WIDTH // 5] = (24, 24, 24)
     return picture
-
-
-def _snow(rng: np.random.Generator) -> Picture:
-    """A television without a station."""
-    coarse = rng.uniform(30, 225, (HEIGHT // 3, WIDTH // 2)).astype(np.float32)
-    grey = np.asarray(Image.fromarray(coarse).resize((WIDTH, HEIGHT), Image.Resampling.NEAREST))
-    return grey[..., None].repeat(3, axis=2)
 
 
 _BACKDROPS: dict[str, Callable[[np.random.Generator], Picture]] = {
@@ -140,4 +139,4 @@ _BACKDROPS: dict[str, Callable[[np.random.Generator], Picture]] = {
     "planks": _planks,
     "skyline": _skyline,
 }
-_CARDS: dict[str, Callable[[np.random.Generator], Picture]] = {"title": _title, "bars": _bars, "snow": _snow}
+_CARDS: dict[str, Callable[[np.random.Generator], Picture]] = {"title": _title, "poster": _poster, "bars": _bars}

@@ -12,7 +12,7 @@ from PIL import Image
 from pipeline.demo import backdrops
 from pipeline.demo.motion import Pose, bystander_poses, pose
 from pipeline.demo.scene import HEIGHT, WIDTH, Card, Item, Scene
-from pipeline.demo.sprites import sprite
+from pipeline.demo.sprites import SIDE, sprite
 
 Frame = NDArray[np.uint8]  # (HEIGHT, WIDTH, 3)
 GRAIN = 2.0  # standard deviation of the camera noise, of 255
@@ -64,13 +64,15 @@ def _moment(scene: Scene, background: Image.Image, number: int) -> Image.Image:
 def _put(picture: Image.Image, item: Item, at: Pose) -> None:
     side = max(2, round(item.size * HEIGHT * at.scale))
     thing = _fitted(item.colour, item.shape, item.texture, side, round(at.angle))
-    corner = (round(at.x * WIDTH - side / 2), round(at.y * HEIGHT - side / 2))
+    corner = (round(at.x * WIDTH - thing.width / 2), round(at.y * HEIGHT - thing.height / 2))
     picture.paste(thing, corner, thing)
 
 
 @lru_cache(maxsize=64)  # most things only change their place from frame to frame
 def _fitted(colour: str, shape: str, texture: str, side: int, angle: int) -> Image.Image:
+    """The thing with an unturned side of `side` pixels; turned, it takes up more room, and no corner is cut off."""
     thing = sprite(colour, shape, texture)
     if angle:
-        thing = thing.rotate(angle, Image.Resampling.BILINEAR)
-    return thing.resize((side, side), Image.Resampling.HAMMING)
+        thing = thing.rotate(angle, Image.Resampling.BILINEAR, expand=True)
+    room = round(side * thing.width / SIDE)
+    return thing.resize((room, room), Image.Resampling.HAMMING)

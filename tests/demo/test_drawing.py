@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -100,6 +101,17 @@ def test_shapes_have_different_outlines() -> None:
         for other in masks[:i]:
             assert (one != other).mean() > 0.08
     assert masks[0].shape == (SIDE, SIDE)
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in ("ball", "ring")])
+def test_a_turning_thing_keeps_its_area(shape: str) -> None:
+    """No corner is cut off on the way round."""
+    event = Event(Item("blue", shape, 0.45), "spin", 0, 12)
+    scene = Scene("texture", 12, "studio", look=1, events=(event,))
+    empty = next(frames(replace(scene, events=()))).astype(int)
+    areas = [(np.abs(picture - empty).max(axis=2) > 40).sum() for picture in frames(scene)]
+
+    assert min(areas) > 0.95 * max(areas)
 
 
 def test_camera_noise_makes_equal_scenes_different_but_close(monkeypatch: pytest.MonkeyPatch) -> None:
