@@ -1,0 +1,78 @@
+"""The index on disk: same rows, same bytes; and errors that name the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.index import QuarantineRow, VideoRow, read_index, write_index
+
+ROW = VideoRow(
+    id="b",
+    path="videos/b.mp4",
+    sha256="0" * 64,
+    frames=3,
+    width=4,
+    height=2,
+    fps=25.0,
+    duration=0.12,
+    audio="absent",
+    backend="decord",
+    warnings=("header-count: the header states 4 frames, 3 were decoded",),
+)
+OTHER = replace(ROW, id="a", frames=2, warnings=())
+TIMES = {"b": np.array([0.0, 0.04, 0.1]), "a": np.array([0.0, 1 / 3])}
+BAD = QuarantineRow("c", "videos/c.mp4", "empty", "'videos/c.mp4' has no bytes")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    write_index(tmp_path, [ROW, OTHER], times=TIMES, quarantined=[BAD])
+    index = read_index(tmp_path)
+    assert list(index.rows.items()) == [("a", OTHER), ("b", ROW)]
+    assert index.quarantined == {"c": BAD}
+    assert all(np.array_equal(index.times(video), TIMES[video]) for video in TIMES)
+
+
+def test_order_does_not_change_the_bytes(tmp_path: Path) -> None:
+    write_index(tmp_path / "one", [ROW, OTHER], times=TIMES, quarantined=[BAD])
+    write_index(tmp_path / "two", [OTHER, ROW], times=dict(reversed(TIMES.items())), quarantined=[BAD])
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+def test_a_name_that_is_not_utf8_survives(tmp_path: Path) -> None:
+    odd = replace(ROW, id="\udcff\n'", path="videos/\udcff\n'.mp4")
+    write_index(tmp_path, [odd], times={odd.id: TIMES["b"]})
+    assert read_index(tmp_path).rows == {odd.id: odd}
+    (tmp_path / "index.jsonl").read_bytes().decode("ascii")
+
+
+def test_an_index_may_be_empty(tmp_path: Path) -> None:
+    write_index(tmp_path, [], times={})
+    assert read_index(tmp_path).rows == {}
+
+
+def test_a_missing_index_says_what_to_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"index.jsonl is missing[\s\S]*framescribe decode"):
+        read_index(tmp_path)
+
+
+def test_a_damaged_row_is_named(tmp_path: Path) -> None:
+    write_index(tmp_path, [ROW], times=TIMES)
+    (tmp_path / "index.jsonl").write_text('{"id": "x"}\n')
+    with pytest.raises(InputError, match=r"index.jsonl, line 1 is not a row of the index"):
+        read_index(tmp_path)
+
+
+def test_times_of_another_index_are_refused(tmp_path: Path) -> None:
+    write_index(tmp_path, [ROW, OTHER], times=TIMES)
+    np.save(tmp_path / "times.npy", np.zeros(7))
+    with pytest.raises(InputError, match=r"holds 7 times, the rows have 5 frames"):
+        read_index(tmp_path)
