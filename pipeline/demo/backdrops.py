@@ -13,7 +13,6 @@ from pipeline.demo.scene import HEIGHT, WIDTH
 
 Picture = NDArray[np.float32]  # (HEIGHT, WIDTH, 3), 0 to 255
 _TITLES = ("PART ONE", "COMING UP", "HELLO", "THE NEWS", "NEXT TIME", "CHAPTER 2")
-_BARS = ((192, 192, 192), (192, 192, 0), (0, 192, 192), (0, 192, 0), (192, 0, 192), (192, 0, 0), (0, 0, 192))
 
 
 def backdrop(kind: str, *, look: int) -> Picture:
@@ -123,12 +122,12 @@ def _poster(rng: np.random.Generator) -> Picture:
     return _plate(rng, ground=_tone(rng, light=(0.6, 0.7)), ink=30)
 
 
-def _bars(rng: np.random.Generator) -> Picture:
-    """A television test picture with a dark field in the middle."""
-    colours = np.array(_BARS, np.float32)[rng.permutation(len(_BARS))]
-    picture = colours[np.arange(WIDTH) * len(_BARS) // WIDTH][None].repeat(HEIGHT, axis=0)
-    picture[HEIGHT // 5 :, WIDTH // 5 : -WIDTH // 5] = (24, 24, 24)
-    return picture
+def _photo(rng: np.random.Generator) -> Picture:
+    """A scenery of its own, in a white frame."""
+    picture = _BACKDROPS[str(rng.choice(sorted(_BACKDROPS)))](rng)
+    inside = np.zeros((HEIGHT, WIDTH, 1), bool)
+    inside[8:-8, 8:-8] = True
+    return np.where(inside, picture, np.float32(248)).clip(0, 255)
 
 
 _BACKDROPS: dict[str, Callable[[np.random.Generator], Picture]] = {
@@ -139,4 +138,4 @@ _BACKDROPS: dict[str, Callable[[np.random.Generator], Picture]] = {
     "planks": _planks,
     "skyline": _skyline,
 }
-_CARDS: dict[str, Callable[[np.random.Generator], Picture]] = {"title": _title, "poster": _poster, "bars": _bars}
+_CARDS: dict[str, Callable[[np.random.Generator], Picture]] = {"title": _title, "poster": _poster, "photo": _photo}

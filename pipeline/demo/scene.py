@@ -19,7 +19,7 @@ SMALL_MOTIONS = ("rest", "pass", "hop")
 SOUNDS = ("bell", "beep", "hum", "tick", "whistle", "drum")
 QUIET = ("room", "silence", "none")  # nothing to hear: faint room noise, digital silence, no audio track at all
 BACKDROPS = ("studio", "clouds", "hills", "bricks", "planks", "skyline")
-CARDS = ("title", "poster", "bars")
+CARDS = ("title", "poster", "photo")
 
 
 @dataclass(frozen=True)
