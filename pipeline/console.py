@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+PLAIN_WIDTH = 200  # columns of a table that goes to a file or a pipe: nothing there needs wrapping
 PLAIN_INTERVAL = 10.0  # seconds between progress lines when the output is not a terminal
 
 
@@ -73,7 +74,8 @@ class Console:
             table.add_column(name, justify="right" if numeric else "left")
         for row in rows:
             table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row))
-        RichConsole(file=sys.stdout, soft_wrap=True, markup=False, highlight=False).print(table)
+        width = None if sys.stdout.isatty() else PLAIN_WIDTH
+        RichConsole(file=sys.stdout, width=width, markup=False, highlight=False).print(table)
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Progress]:

@@ -2,4 +2,8 @@
 
 import os
 
+from hypothesis import settings
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+settings.register_profile("framescribe", deadline=None)  # no test asserts a time
+settings.load_profile("framescribe")

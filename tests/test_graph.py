@@ -1,0 +1,133 @@
+"""Real DVC in a temporary clone: nothing runs twice, a change runs its own branch, a former value comes from cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parent.parent
+BRANCH = ("extract", "train", "caption", "evaluate")
+
+PARAMS: dict[str, Any] = {
+    "dataset": {"name": "demo", "videos": "data/demo/videos", "annotations": "data/demo/annotations.json"},
+    "decode": {"max_failed": 0},
+    "extract": {
+        name: {
+            "family": "frames",
+            "network": "mobilenet_v2",
+            "weights": "random",
+            "sampling": {"count": count},
+            "outputs": ["pool"],
+        }
+        for name, count in (("a", 2), ("b", 3))
+    },
+    "assemble": {"min_count": 1, "max_words": 20},
+    "train": {
+        name: {
+            "model": model,
+            "features": {"appearance": name, "motion": "none", "regions": "none", "sound": "none"},
+            "options": {"hidden_size": 16},
+            "epochs": 1,
+        }
+        for name, model in (("a", "mean_pool"), ("b", "soft_attention"))
+    },
+    "caption": {"beam": 2, "max_words": 20},
+    "evaluate": {"meteor": False},
+    "report": {"examples": 2},
+}
+
+
+class Clone:
+    """A copy of the tracked files as a repository of its own, with a dozen demo clips and untrained features."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+        for name in tracked.decode().rstrip("\0").split("\0"):
+            if (ROOT / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, folder / name)
+        self.write_params(PARAMS)
+        self.run("git", "init", "--quiet")
+        self.run("framescribe", "demo-data", "--clips", "12", "--quiet")
+        self.commit()
+
+    def run(self, *command: str) -> str:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        result = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+        return result.stdout
+
+    def commit(self) -> None:
+        self.run("git", "add", "--all")
+        author = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+        self.run("git", *author, "commit", "--quiet", "--message", "state")
+
+    def write_params(self, params: dict[str, Any]) -> None:
+        with (self.folder / "params.yaml").open("w") as stream:
+            YAML().dump(params, stream)
+
+    def repro(self) -> tuple[set[str], set[str]]:
+        """The stages that ran, and those that came out of DVC's run cache."""
+        output = self.run("dvc", "repro")
+        return set(re.findall(r"Running stage '(.+?)'", output)), set(re.findall(r"Stage '(.+?)' is cached", output))
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    clone = Clone(tmp_path_factory.mktemp("clone"))
+    ran, _ = clone.repro()
+    assert ran == {"decode", "assemble", "report", *(f"{stage}@{name}" for stage in BRANCH for name in "ab")}
+    clone.commit()
+    return clone
+
+
+def test_the_graph_ends_in_a_report_that_says_untrained(clone: Clone) -> None:
+    assert "untrained" in (clone.folder / "report/index.html").read_text()
+
+
+def test_a_second_repro_does_nothing(clone: Clone) -> None:
+    assert "Data and pipelines are up to date." in clone.run("dvc", "repro")
+
+
+def test_a_changed_extractor_runs_its_branch_only_and_a_restored_one_computes_nothing(clone: Clone) -> None:
+    changed = json.loads(json.dumps(PARAMS))
+    changed["extract"]["a"]["sampling"]["count"] = 4
+    before = (clone.folder / "features/a/store.json").read_bytes()
+    clone.write_params(changed)
+    ran, _ = clone.repro()
+    assert ran == {*(f"{stage}@a" for stage in BRANCH), "report"}
+    assert (clone.folder / "features/a/store.json").read_bytes() != before
+
+    clone.write_params(PARAMS)
+    ran, cached = clone.repro()
+
+    assert ran == set()
+    assert cached >= {*(f"{stage}@a" for stage in BRANCH), "report"}
+    assert (clone.folder / "features/a/store.json").read_bytes() == before
+
+
+def test_metrics_and_plots_are_useful(clone: Clone) -> None:
+    shown = json.loads(clone.run("dvc", "metrics", "show", "--json"))[""]["data"]
+    scores = shown["metrics/a/scores.json"]["data"]
+    assert {"BLEU-4", "ROUGE-L", "CIDEr-D"} <= set(scores["scores"])
+
+    clone.run("dvc", "plots", "show", "--out", "plots")
+    assert "val_cider" in (clone.folder / "plots/index.html").read_text()
+
+
+def test_an_experiment_changes_one_value(clone: Clone) -> None:
+    clone.run("dvc", "exp", "run", "--set-param", "caption.beam=1", "--name", "greedy")
+
+    table = json.loads(clone.run("dvc", "exp", "show", "--json"))
+    assert "greedy" in json.dumps(table)
