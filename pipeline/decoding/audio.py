@@ -25,7 +25,7 @@ class Sound:
         """float32 (samples,), one after the other."""
         with opened_container(self.path) as container:
             stream = audio_stream(container)
-            self.found = stream is not None
+            self.found = any(each.type == "audio" for each in container.streams)  # perhaps in an unknown codec
             if stream is not None:
                 yield from self._resampled(container, stream)
 

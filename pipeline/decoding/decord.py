@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any
 
-import decord
 import numpy as np
 
 from pipeline.decoding.opening import opened
 from pipeline.decoding.reasons import DecodeError
 
+# decord loads its libraries for the whole process to see, where they shadow the newer ones that PyAV brings (seen:
+# libvpx refuses to open). Loaded privately, the two do not meet.
+_for_all = ctypes.RTLD_GLOBAL
+vars(ctypes)["RTLD_GLOBAL"] = ctypes.RTLD_LOCAL
+import decord  # noqa: E402 - see above
+
+vars(ctypes)["RTLD_GLOBAL"] = _for_all
 decord.logging.set_level(decord.logging.QUIET)
 FAULT_TOLERANCE = 0.0001  # of the frames: an invented frame is an error, never a silent copy of its neighbour
 

@@ -16,7 +16,6 @@ from pipeline.decoding.reasons import DecodeError
 
 AUDIO_RATE = 16000  # of the examination; any rate would do to find out whether there is sound
 READ_AHEAD_BYTES = 512 << 20  # decord may hold a whole decoded video in memory: larger ones are PyAV's
-SMALLEST_PACKET = 8  # bytes; a header that promises more frames than the file could hold is not believed
 FALLBACK_RATE = 25.0  # frames a second when neither times nor the header give any
 
 Beat = Callable[[], None]

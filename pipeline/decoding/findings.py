@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.decoding.examine import SMALLEST_PACKET
 from pipeline.index import VideoRow
 
+SMALLEST_PACKET = 8  # bytes; a header that promises more frames than the file could hold is not believed
 WARNINGS = {
     "damaged": "packets failed to decode, or frames were repaired by guessing",
     "frames-lost": "the file promises more frames than could be decoded",

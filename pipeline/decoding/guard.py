@@ -31,7 +31,7 @@ KEEP_MB = 1024  # a child that has grown beyond this is replaced, not reused
 class Guard:
     """One child process. Every way it can go wrong becomes a DecodeError, after which it is gone (`alive` is False)."""
 
-    def __init__(self, *, limits: Limits, program: Sequence[str] = PROGRAM) -> None:
+    def __init__(self, *, limits: Limits, program: Sequence[str] = ()) -> None:
         self.limits = limits
         self.arena = Arena()
         self.alive = True
@@ -39,7 +39,7 @@ class Guard:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the guard
         parent_end, child_end = socket.socketpair()
         self._channel = Channel(parent_end)
-        self._process = _spawn(program, child_end, self.arena.descriptor, limits, errors=self._errors)
+        self._process = _spawn(program or PROGRAM, child_end, self.arena.descriptor, limits, errors=self._errors)
         child_end.close()
         self._receive(START_SECONDS, path="")
 
