@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline import publish
 from pipeline.decoding.limits import Limits
+from pipeline.decoding.opening import opened
 from pipeline.decoding.reader import inspect_video
 from pipeline.decoding.reasons import TRANSIENT, DecodeError
 from pipeline.hashing import file_sha256, record_sha256
@@ -31,7 +32,8 @@ def examined(path: str, *, limits: Limits, folder: Path) -> tuple[str, dict[str,
             raise DecodeError(known["reason"], _with_path(known["message"], path), hint=known["hint"])
         return sha256, known, True
     facts = _examined_now(path, limits=limits, entry=entry)
-    publish.write_bytes(entry, json.dumps(facts).encode())
+    if "fault" not in facts:
+        publish.write_bytes(entry, json.dumps(facts).encode())
     return sha256, facts, False
 
 
@@ -68,6 +70,7 @@ def _read(entry: Path) -> dict[str, Any] | None:
 
 def _sha256(path: str) -> str:
     try:
-        return file_sha256(Path(path))
+        with opened(path) as name:
+            return file_sha256(Path(name))
     except OSError as error:
         raise DecodeError("unreadable", f"'{path}': {error.strerror}") from error

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -41,6 +42,7 @@ class Guard:
         self._channel = Channel(parent_end)
         self._process = _spawn(program or PROGRAM, child_end, self.arena.descriptor, limits, errors=self._errors)
         child_end.close()
+        _all.add(self)
         self._receive(START_SECONDS, path="")
 
     def request(self, operation: str, *, path: str, region: Region | None = None, **details: Any) -> Iterator[Any]:
@@ -68,6 +70,10 @@ class Guard:
     def waits(self) -> bool:
         """Whether the child is there to be asked; it may have been ended from outside while it was idle."""
         return self.alive and self._process.poll() is None
+
+    def kill(self) -> None:
+        """End the child from another thread; whoever waits for it is told."""
+        self._process.kill()
 
     def close(self) -> None:
         """End the child, whatever it is doing."""
@@ -126,6 +132,9 @@ class Guard:
             pass
 
 
+_all: weakref.WeakSet[Guard] = weakref.WeakSet()
+
+
 class _Idle:
     """Children waiting for work. A forked process starts with none: its parent's children are not its own."""
 
@@ -182,6 +191,12 @@ def borrowed_guard(limits: Limits) -> Iterator[Guard]:
 def close_idle() -> None:
     """End the children that wait for work."""
     _idle.close()
+
+
+def kill_all() -> None:
+    """End every child of this process, also those at work in other threads: the run is being stopped."""
+    for guard in list(_all):
+        guard.kill()
 
 
 def _spawn(

@@ -43,7 +43,8 @@ def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, An
     except DecodeError as error:
         if facts.pop("trying", None) is None:  # the judge itself failed
             raise
-        facts |= {"backend": "pyav", "why": f"decord failed ({error.reason})"}
+        # a fault may be the machine's, so it is not for the cache to keep
+        facts |= {"backend": "pyav", "why": f"decord failed ({error.reason})", "fault": error.reason}
     facts.pop("trying", None)
     return facts
 

@@ -118,7 +118,7 @@ def _walk(folder: Path, *, seen: set[tuple[int, int]]) -> Iterator[Path]:
 
 
 def _examine_all(paths: dict[str, Path], *, params: Decode, workers: int, console: Console) -> Iterator[Outcome]:
-    from pipeline.decoding.guard import close_idle
+    from pipeline.decoding.guard import close_idle, kill_all
 
     limits = limits_of(params)
     with console.progress("decode", len(paths)) as progress, ThreadPoolExecutor(workers) as pool:
@@ -126,9 +126,13 @@ def _examine_all(paths: dict[str, Path], *, params: Decode, workers: int, consol
             for outcome in pool.map(lambda item: _examine(*item, limits=limits), paths.items()):
                 progress.advance(note=_printable(outcome.row.id))
                 yield outcome
-        finally:  # on Ctrl-C: what is finished is in the cache, what is not started never will be
+        except (
+            BaseException
+        ):  # Ctrl-C too: what is finished is in the cache, what is under way is not worth waiting for
             pool.shutdown(wait=False, cancel_futures=True)
-            close_idle()
+            kill_all()
+            raise
+    close_idle()
 
 
 def _examine(video_id: str, path: Path, *, limits: Limits) -> Outcome:
