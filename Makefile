@@ -33,7 +33,7 @@ $(READY): requirements.lock pyproject.toml
 demo: setup ## make the demo set, run the whole graph on it, print scores and the report's path
 	@framescribe demo-data
 	@framescribe weights fetch mobilenet_v2
-	@dvc repro --quiet
+	@dvc repro
 	@framescribe report --show
 
 test: setup ## the tests (under 12 minutes on 2 cores)
@@ -59,4 +59,6 @@ bench: setup ## print the measured ratios of benchmarks/
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## remove everything that was made (keeps .venv)
-	@rm -rf data features runs weights report metrics dvc.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .cache .dvc/cache .dvc/tmp data runs predictions evaluation report metrics dvc.lock dvc_plots
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@git clean -fdXq features weights

@@ -22,6 +22,7 @@ from pipeline.decoding import DecodeError, read_frames
 from pipeline.errors import InputError, MissingToolError, UsageError
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoRow, read_index
+from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
 from pipeline.store import Rows, VideoFeatures
 from pipeline.weights import RANDOM, converted_path, fetch_command, load_weights, status
@@ -117,6 +118,7 @@ def load_extractor(family: str, network: str, outputs: tuple[str, ...], weights:
     import torch
 
     torch.set_num_threads(1)
+    keep_freed_memory()
     state = None if weights == RANDOM else load_weights(weights)
     try:
         return family_module(family).build(network, outputs=outputs, weights=state, device=device)

@@ -18,6 +18,7 @@ from pipeline.checkpoint import load_model
 from pipeline.corpus import read_corpus
 from pipeline.errors import InputError
 from pipeline.hashing import file_sha256, record_sha256
+from pipeline.memory import keep_freed_memory
 from pipeline.params import Train
 from pipeline.publish import fresh_folder, write_bytes, write_json
 from pipeline.training import History, Trainer
@@ -26,7 +27,7 @@ from pipeline.vocabulary import Vocabulary, read_vocabulary
 
 def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Trainer:
     """A trainer whose progress folder is named by all that decides its result, so that only its own run resumes it."""
-    torch.set_num_threads(1)  # these models are small, and the bits must not depend on the number of cores
+    _steady_arithmetic()
     torch.manual_seed(params.seed)
     corpus, vocabulary = read_corpus(captions), read_vocabulary(captions / "vocabulary.json")
     source = open_features(params.features, slots_of(params.model))
@@ -44,6 +45,12 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
     }
     folder = cache_folder("training") / record_sha256(decides)
     return Trainer(model, corpus, vocabulary, source, params, max_words, folder, device)
+
+
+def _steady_arithmetic() -> None:
+    """One thread: these models are small, and their bits must not depend on the number of cores."""
+    torch.set_num_threads(1)
+    keep_freed_memory()
 
 
 def require_features(source: FeatureSource, video_ids: list[str]) -> None:
@@ -98,6 +105,7 @@ class Run:
 def open_run(folder: Path, *, device: str) -> Run:
     if not (folder / "run.json").is_file():
         raise InputError(f"there is no run at {folder}", hint=f"dvc repro train@{folder.name}")
+    _steady_arithmetic()
     facts = json.loads((folder / "run.json").read_text())
     params = Train.model_validate(facts["params"])
     vocabulary = Vocabulary(tuple(facts["vocabulary"]))
