@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import tempfile
@@ -10,7 +11,7 @@ from collections import deque
 
 import numpy as np
 
-SLOTS_BYTES = 48 << 20  # aim for this much memory in flight
+SLOTS_BYTES = 8 << 20  # in flight: what stays in a cache is written faster than what does not
 FEWEST_SLOTS, MOST_SLOTS = 4, 32
 
 
@@ -73,7 +74,7 @@ class Region:
 
     def take(self, slot: int, shape: tuple[int, int, int]) -> np.ndarray:
         """The frame in a slot: lent while there are slots to spare, copied for a caller who keeps every frame."""
-        owner = np.frombuffer(self._memory, np.uint8, count=int(np.prod(shape)), offset=slot * self.stride)
+        owner = np.frombuffer(self._memory, np.uint8, count=math.prod(shape), offset=slot * self.stride)
         if self._lent >= self.slots // 2:
             self.returned.append(slot)
             return owner.reshape(shape).copy()
@@ -91,5 +92,5 @@ class Region:
 def slot_views(descriptor: int, *, offset: int, slots: int, stride: int, shape: tuple[int, ...]) -> list[np.ndarray]:
     """The child's side: the slots of a request as arrays to write into."""
     memory = mmap.mmap(descriptor, slots * stride, offset=offset)
-    count = int(np.prod(shape))
+    count = math.prod(shape)
     return [np.frombuffer(memory, np.uint8, count=count, offset=i * stride).reshape(shape) for i in range(slots)]

@@ -55,10 +55,9 @@ def send_frames(session: Session, request: dict[str, Any]) -> Iterator[dict[str,
     place = {name: request[name] for name in ("offset", "slots", "stride", "shape")}
     outbox = Outbox(session, slots=slot_views(session.memory, **place))
     for pixels in _frames(request):
-        if pixels is not None and pixels.shape != tuple(request["shape"]):
-            raise DecodeError("size-changes", f"'{request['path']}' has frames of another size than the index states")
         if pixels is not None:
-            outbox.put(pixels)
+            outbox.put(pixels, path=request["path"])
+            del pixels  # before the next frame is made, which then uses the same warm memory
         if outbox.is_due():
             yield from outbox.flush()
             if outbox.is_stopped():  # the parent has seen enough
@@ -77,7 +76,9 @@ class Outbox:
         self._stopped = False
         self._last_flush = time.monotonic()
 
-    def put(self, pixels: np.ndarray) -> None:
+    def put(self, pixels: np.ndarray, *, path: str) -> None:
+        if pixels.shape != self._slots[0].shape:
+            raise DecodeError("size-changes", f"'{path}' has frames of another size than the index states")
         slot = self._free.pop()
         self._slots[slot][...] = pixels
         self._filled.append(slot)

@@ -26,6 +26,13 @@ from pipeline.decoding.reasons import DecodeError
 PROGRAM = (sys.executable, "-m", "pipeline.decoding.child")
 START_SECONDS = 60.0  # a loaded machine may take long to import the libraries
 MOST_IDLE = 8  # children kept for the next video
+# Frames are a few megabytes each: glibc would give each one back to the kernel and fault it in again
+ALLOCATOR = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+    "MALLOC_TOP_PAD_": str(16 << 20),
+}
 KEEP_MB = 1024  # a child that has grown beyond this is replaced, not reused
 
 
@@ -211,5 +218,5 @@ def _spawn(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,
-        env={**os.environ, "PYTHONPATH": path, "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **ALLOCATOR, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
     )

@@ -44,7 +44,7 @@ class Picture:
 
     def rgb(self, frame: av.VideoFrame) -> np.ndarray:
         """uint8 (H, W, 3), a view of the converter's memory."""
-        plane = self.converter.reformat(frame, format="rgb24").planes[0]
+        plane = self.converter.reformat(frame, format="rgb24", threads=1).planes[0]
         rows = np.frombuffer(memoryview(plane), np.uint8).reshape(self.height, plane.line_size)
         return self.turn.apply(rows[:, : 3 * self.width].reshape(self.height, self.width, 3))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,13 +51,13 @@ def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, An
 
 
 def read_frames(
-    row: VideoRow, indices: Sequence[int] | np.ndarray, *, limits: Limits = DEFAULT_LIMITS, threads: int = 0
+    row: VideoRow, indices: Sequence[int] | np.ndarray, *, limits: Limits = DEFAULT_LIMITS, threads: int = 1
 ) -> Iterator[np.ndarray]:
     """uint8 RGB (H, W, 3) of the frames in `indices`: sorted, each once, from the backend the index chose.
 
     A sparse list is PyAV's even where the index chose decord: the pixels are equal, and it is faster. Should decord
     fail on a video that it once read rightly, PyAV goes on. `threads` is the decoder's own, 0 for as many as it likes;
-    damaged videos are always read with one, as they were judged.
+    damaged videos are read with one, as they were judged.
     """
     wanted = np.unique(np.asarray(indices, np.int64)).tolist()
     _require_inside(row, wanted)
@@ -91,7 +92,7 @@ def _frames(row: VideoRow, wanted: list[int], *, backend: str, limits: Limits, t
     shape = (row.height, row.width, 3)
     given = 0
     with borrowed_guard(limits) as guard:
-        region = guard.arena.place(slots=slots_for(int(np.prod(shape))), slot_bytes=int(np.prod(shape)))
+        region = guard.arena.place(slots=slots_for(math.prod(shape)), slot_bytes=math.prod(shape))
         messages = guard.request(
             "frames",
             path=row.path,
