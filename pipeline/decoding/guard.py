@@ -64,6 +64,8 @@ class Guard:
                 message = self._receive(min(self.limits.stall, budget), path=path)
                 budget -= time.monotonic() - waited
                 finished = "done" in message
+                if budget < 0 and not finished:
+                    raise self._expired(path)
                 if "reason" in message:
                     self._finish(path)
                     finished = True
@@ -98,11 +100,14 @@ class Guard:
             self.cost = message.get("cost", self.cost)
             return message
         except TimeoutError:
-            self.close()
-            stated = f"the decoder made no progress on '{path}' within its time limit and was killed"
-            raise DecodeError("timeout", stated, hint="raise decode.timeout or decode.stall in params.yaml") from None
+            raise self._expired(path) from None
         except (EOFError, ConnectionError):
             raise self._death(path) from None
+
+    def _expired(self, path: str) -> DecodeError:
+        self.close()
+        stated = f"the decoder did not get on with '{path}' within its time limit and was killed"
+        return DecodeError("timeout", stated, hint="raise decode.timeout or decode.stall in params.yaml")
 
     def _death(self, path: str) -> DecodeError:
         code = self._process.wait()

@@ -52,7 +52,7 @@ def is_running(process: int) -> bool:
 def test_a_native_hang_is_killed(rogue: Callable[..., guard.Guard], clip: Clip) -> None:
     child = rogue(stall=1.5)
     process = ask(child, "name")[0]["process"]
-    with pytest.raises(DecodeError, match=r"no progress on '.*hangs_decord.mp4'") as caught:
+    with pytest.raises(DecodeError, match=r"did not get on with '.*hangs_decord.mp4'") as caught:
         ask(child, "hang", clip("hangs_decord.mp4"))
     assert caught.value.reason == "timeout"
     assert not child.alive
@@ -114,6 +114,18 @@ def test_a_child_that_has_grown_is_replaced(monkeypatch: pytest.MonkeyPatch, cli
             processes.append(child._process.pid)
         assert not child.alive
     assert processes[0] != processes[1]
+
+
+def test_a_large_parent_does_not_make_its_children_look_large(clip: Clip) -> None:
+    program = f"""
+        import numpy as np
+        from pipeline.decoding import guard, Limits
+        ballast = np.ones(400 << 20, np.uint8)
+        with guard.borrowed_guard(Limits()) as child:
+            list(child.request("examine", path={str(clip("single.mp4"))!r}))
+            assert 10 < child.cost["peak_mb"] < 300, child.cost
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
 
 
 def test_a_child_that_died_while_idle_is_replaced(clip: Clip, row_of: RowOf) -> None:
