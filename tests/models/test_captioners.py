@@ -68,7 +68,7 @@ def test_attention_sums_to_one_over_real_rows(name: str) -> None:
 
     for weights in step.attention.values():
         torch.testing.assert_close(weights.sum(1), torch.ones(2))
-        assert float(weights[0, 4:].sum()) == 0.0
+        assert weights[0, 4:].count_nonzero() == 0
 
 
 @every_model
