@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +21,16 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def _temporary(path: Path) -> Path:
+    """In the same folder, and of this thread alone: two writers of one path never share it."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+
+
 @contextmanager
 def publishing(path: Path) -> Iterator[Path]:
     """Give a temporary path to write to; rename it to `path` when the block ends well, remove it when not."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary(path)
     try:
         yield temporary
         _sync(temporary)
@@ -52,7 +58,7 @@ def write_json(path: Path, value: Any) -> None:
 def fresh_folder(path: Path) -> Iterator[Path]:
     """Give an empty folder that replaces `path` when the block ends well."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary(path)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:

@@ -168,7 +168,7 @@ def test_command_line(
 
 def test_videos_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"there is no 'nowhere'[\s\S]*framescribe decode"):
+    with pytest.raises(InputError, match=r"there is no 'nowhere'[\s\S]*framescribe dataset use"):
         run(Path("nowhere"), tmp_path / "out")
     (tmp_path / "bare").mkdir()
     with pytest.raises(InputError, match="'bare' holds no files"):
