@@ -83,5 +83,5 @@ def test_without_a_carrying_package_the_url_is_named(registered: bytes, tmp_path
 
 
 def test_an_unknown_name_lists_the_known() -> None:
-    with pytest.raises(UsageError, match=r"known: mobilenet_v2, and 'random'"):
+    with pytest.raises(UsageError, match=r"known: mobilenet_v2, i3d_rgb, and 'random'"):
         weights.entry("vgg")

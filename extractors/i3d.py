@@ -1,0 +1,244 @@
+"""I3D: Inception-v1 inflated to video (Carreira & Zisserman 2017), on windows of RGB frames.
+
+Outputs are end points by their published names (channels last: T, H, W, C), `pool` (1024, the mean of Mixed_5c),
+`logits` (400 Kinetics classes) and `grid`: Mixed_5c of a 16-frame window with its two time steps side by side, 7x7x2048.
+Padding is TensorFlow's "SAME": computed from the size, and the odd one goes to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torchvision.transforms.v2 import functional as transforms
+
+from extractors.base import Extractor, UnknownOutputError
+
+VERSION = 1
+CLASSES = 400
+SHORT_SIDE, CROP = 256, 224
+RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
+HEADS = ("pool", "logits", "grid")
+
+
+class Mixed(NamedTuple):
+    """Channels of an Inception module: 1x1; 1x1 and 3x3; 1x1 and 3x3; 1x1 after the pooling."""
+
+    inputs: int
+    one: int
+    reduce_a: int
+    three_a: int
+    reduce_b: int
+    three_b: int
+    pooled: int
+
+
+class Pool(NamedTuple):
+    kernel: tuple[int, int, int]
+    stride: tuple[int, int, int]
+
+
+class Conv(NamedTuple):
+    inputs: int
+    outputs: int
+    kernel: int
+    stride: int = 1
+
+
+LAYERS: dict[str, Conv | Pool | Mixed] = {
+    "Conv3d_1a_7x7": Conv(3, 64, 7, stride=2),
+    "MaxPool3d_2a_3x3": Pool((1, 3, 3), (1, 2, 2)),
+    "Conv3d_2b_1x1": Conv(64, 64, 1),
+    "Conv3d_2c_3x3": Conv(64, 192, 3),
+    "MaxPool3d_3a_3x3": Pool((1, 3, 3), (1, 2, 2)),
+    "Mixed_3b": Mixed(192, 64, 96, 128, 16, 32, 32),
+    "Mixed_3c": Mixed(256, 128, 128, 192, 32, 96, 64),
+    "MaxPool3d_4a_3x3": Pool((3, 3, 3), (2, 2, 2)),
+    "Mixed_4b": Mixed(480, 192, 96, 208, 16, 48, 64),
+    "Mixed_4c": Mixed(512, 160, 112, 224, 24, 64, 64),
+    "Mixed_4d": Mixed(512, 128, 128, 256, 24, 64, 64),
+    "Mixed_4e": Mixed(512, 112, 144, 288, 32, 64, 64),
+    "Mixed_4f": Mixed(528, 256, 160, 320, 32, 128, 128),
+    "MaxPool3d_5a_2x2": Pool((2, 2, 2), (2, 2, 2)),
+    "Mixed_5b": Mixed(832, 256, 160, 320, 32, 128, 128),
+    "Mixed_5c": Mixed(832, 384, 192, 384, 48, 128, 128),
+}
+OUTPUTS = (*LAYERS, *HEADS)
+
+
+def pad_same(clips: Tensor, kernel: Sequence[int], stride: Sequence[int]) -> Tensor:
+    """As many zeros as make the output ceil(size / stride), the odd one at the end. Inputs of pools are >= 0."""
+    padding: list[int] = []
+    for size, width, step in zip(clips.shape[2:], kernel, stride, strict=True):
+        total = max((-(-size // step) - 1) * step + width - size, 0)
+        padding = [total // 2, total - total // 2, *padding]  # F.pad counts from the last dimension
+    return F.pad(clips, padding)
+
+
+class Unit(nn.Module):
+    """Convolution without bias, batch normalisation without scale, ReLU."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.Conv3d(inputs, outputs, kernel, stride, bias=False)
+        self.norm = nn.BatchNorm3d(outputs, eps=1e-3)
+
+    def forward(self, clips: Tensor) -> Tensor:
+        padded = pad_same(clips, self.conv.kernel_size, self.conv.stride)
+        return F.relu(self.norm(self.conv(padded)))
+
+
+class SamePool(nn.Module):
+    def __init__(self, kernel: Sequence[int], stride: Sequence[int]) -> None:
+        super().__init__()
+        self.kernel, self.stride = tuple(kernel), tuple(stride)
+
+    def forward(self, clips: Tensor) -> Tensor:
+        return F.max_pool3d(pad_same(clips, self.kernel, self.stride), self.kernel, self.stride)
+
+
+class Inception(nn.Module):
+    def __init__(self, sizes: Mixed) -> None:
+        super().__init__()
+        self.b0 = Unit(sizes.inputs, sizes.one, 1)
+        self.b1a, self.b1b = Unit(sizes.inputs, sizes.reduce_a, 1), Unit(sizes.reduce_a, sizes.three_a, 3)
+        self.b2a, self.b2b = Unit(sizes.inputs, sizes.reduce_b, 1), Unit(sizes.reduce_b, sizes.three_b, 3)
+        self.pool, self.b3 = SamePool((3, 3, 3), (1, 1, 1)), Unit(sizes.inputs, sizes.pooled, 1)
+
+    def forward(self, clips: Tensor) -> Tensor:
+        threes = self.b1b(self.b1a(clips)), self.b2b(self.b2a(clips))
+        return torch.cat([self.b0(clips), *threes, self.b3(self.pool(clips))], 1)
+
+
+class I3d(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleDict({name: _layer(sizes) for name, sizes in LAYERS.items()})
+        self.logits = nn.Conv3d(1024, CLASSES, 1)
+
+    def forward(self, clips: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """End point after end point of (B, 3, T, 224, 224), so that a caller may stop at the last one it wants."""
+        for name, layer in self.layers.items():
+            clips = layer(clips)
+            yield name, clips
+
+
+def _layer(sizes: Conv | Pool | Mixed) -> nn.Module:
+    if isinstance(sizes, Mixed):
+        return Inception(sizes)
+    return SamePool(*sizes) if isinstance(sizes, Pool) else Unit(*sizes)
+
+
+# Our names of a module's branches and the published ones
+BRANCHES = {
+    "b0": "Branch_0/Conv3d_0a_1x1",
+    "b1a": "Branch_1/Conv3d_0a_1x1",
+    "b1b": "Branch_1/Conv3d_0b_3x3",
+    "b2a": "Branch_2/Conv3d_0a_1x1",
+    "b2b": "Branch_2/Conv3d_0b_3x3",
+    "b3": "Branch_3/Conv3d_0b_1x1",
+}
+
+
+def map_published(tree: Mapping[str, Mapping]) -> dict[str, Tensor]:
+    """The state of `I3d` from the published `params` and `batch_stats`, kernels as (t, h, w, in, out)."""
+    state: dict[str, Tensor] = {}
+    for name, sizes in LAYERS.items():
+        if isinstance(sizes, Conv):
+            state |= _unit(f"layers.{name}", tree["params"][name], tree["batch_stats"][name])
+        elif isinstance(sizes, Mixed):
+            for ours, theirs in BRANCHES.items():
+                where = tree["params"][name][theirs], tree["batch_stats"][name][theirs]
+                state |= _unit(f"layers.{name}.{ours}", *where)
+    head = tree["params"]["Logits/Conv3d_0c_1x1"]["Conv_0"]
+    return state | {"logits.weight": _kernel(head["kernel"]), "logits.bias": torch.from_numpy(head["bias"])}
+
+
+def _unit(prefix: str, params: Mapping, statistics: Mapping) -> dict[str, Tensor]:
+    shift = torch.from_numpy(params["BatchNorm_0"]["bias"])
+    return {
+        f"{prefix}.conv.weight": _kernel(params["Conv_0"]["kernel"]),
+        f"{prefix}.norm.weight": torch.ones_like(shift),  # the published network has no scale
+        f"{prefix}.norm.bias": shift,
+        f"{prefix}.norm.running_mean": torch.from_numpy(statistics["BatchNorm_0"]["mean"]).flatten(),
+        f"{prefix}.norm.running_var": torch.from_numpy(statistics["BatchNorm_0"]["var"]).flatten(),
+    }
+
+
+def _kernel(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(array).permute(4, 3, 0, 1, 2).contiguous()
+
+
+def side_by_side(mixed_5c: Tensor) -> Tensor:
+    """(B, 1024, 2, 7, 7) -> (B, 7, 7, 2048): the time steps of a place beside each other. A bare reshape scrambles."""
+    return mixed_5c.permute(0, 3, 4, 2, 1).flatten(3)
+
+
+class I3dExtractor(Extractor):
+    takes = "clips"
+    preprocessing: Mapping[str, object] = {
+        "resize_short_side": SHORT_SIDE,
+        "centre_crop": CROP,
+        "interpolation": "bilinear",
+        "antialias": True,
+        "resize_library": "torch uint8",
+        "scale": "-1..1",
+        "channels": "RGB",
+    }
+
+    def __init__(self, network: I3d, *, outputs: Sequence[str], window: int, device: str) -> None:
+        self.device = torch.device(device)
+        self.network = network.eval().to(self.device)
+        self.names = tuple(outputs)
+        shapes = self(torch.zeros(1, window, 3, CROP, CROP))
+        self.outputs = {name: tuple(tensor.shape[1:]) for name, tensor in shapes.items()}
+
+    def prepare(self, frame: np.ndarray) -> Tensor:
+        picture = transforms.resize(torch.from_numpy(frame).permute(2, 0, 1), [SHORT_SIDE], antialias=True)
+        return transforms.center_crop(picture, [CROP, CROP]).float() * (2 / 255) - 1  # (3, 224, 224)
+
+    @torch.inference_mode()
+    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+        """(B, T, 3, 224, 224) -> one row a window."""
+        found: dict[str, Tensor] = {}
+        for name, clips in self.network(batch.to(self.device).transpose(1, 2)):
+            if name in self.names:
+                found[name] = clips.permute(0, 2, 3, 4, 1)
+            if len(found) == len(self.names):
+                return self._contiguous(found)
+        return self._contiguous(found | self._heads(clips))
+
+    def _heads(self, mixed_5c: Tensor) -> dict[str, Tensor]:
+        wanted = [name for name in HEADS if name in self.names]
+        makers = {"pool": lambda: mixed_5c.mean((2, 3, 4)), "grid": lambda: side_by_side(mixed_5c)}
+        return {name: makers[name]() if name in makers else self._logits(mixed_5c) for name in wanted}
+
+    def _logits(self, mixed_5c: Tensor) -> Tensor:
+        """Classes of every pair of neighbouring time steps, averaged, as the authors do."""
+        pooled = F.avg_pool3d(mixed_5c, (2, 7, 7), stride=1)  # (B, 1024, T', 1, 1)
+        return self.network.logits(pooled).mean((2, 3, 4))
+
+    def _contiguous(self, found: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {name: found[name].contiguous() for name in self.names}
+
+
+def build(
+    network: str,
+    *,
+    outputs: Sequence[str],
+    weights: Mapping[str, Tensor] | None,
+    window: int = 16,
+    device: str = "cpu",
+) -> I3dExtractor:
+    unknown = [name for name in outputs if name not in OUTPUTS]
+    if unknown:
+        raise UnknownOutputError(network, unknown, OUTPUTS)
+    torch.manual_seed(RANDOM_SEED)
+    model = I3d()
+    if weights is not None:
+        model.load_state_dict(weights)
+    return I3dExtractor(model, outputs=outputs, window=window, device=device)

@@ -1,0 +1,141 @@
+"""I3D: shapes, TensorFlow's padding, the published names, and golden outputs where they are at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from extractors import i3d
+from extractors.base import UnknownOutputError
+from pipeline.weights import converted_path, load_weights, status
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT.parent / "shared/data/golden/i3d_tv_v_SoccerJuggling_g23_c01.npz"
+# End points of (3, 16, 224, 224), channels last
+SHAPES = {
+    "Conv3d_1a_7x7": (8, 112, 112, 64),
+    "Conv3d_2c_3x3": (8, 56, 56, 192),
+    "Mixed_3c": (8, 28, 28, 480),
+    "Mixed_4f": (4, 14, 14, 832),
+    "Mixed_5c": (2, 7, 7, 1024),
+    "pool": (1024,),
+    "logits": (400,),
+    "grid": (7, 7, 2048),
+}
+
+
+def published_tree() -> dict:
+    """Arrays of the published names and shapes; every value is its own, so that no two can be confused."""
+    numbers = np.random.default_rng(0)
+
+    def unit(inputs: int, outputs: int, kernel: int) -> tuple[dict, dict]:
+        weights = numbers.normal(size=(kernel, kernel, kernel, inputs, outputs)).astype(np.float32)
+        bias, mean, var = numbers.random((3, outputs), dtype=np.float32)
+        shape = (1, 1, 1, 1, outputs)
+        return (
+            {"Conv_0": {"kernel": weights}, "BatchNorm_0": {"bias": bias}},
+            {"BatchNorm_0": {"mean": mean.reshape(shape), "var": var.reshape(shape)}},
+        )
+
+    params, statistics = {}, {}
+    for name, sizes in i3d.LAYERS.items():
+        if isinstance(sizes, i3d.Conv):
+            params[name], statistics[name] = unit(sizes.inputs, sizes.outputs, sizes.kernel)
+        elif isinstance(sizes, i3d.Mixed):
+            shapes = {
+                "Branch_0/Conv3d_0a_1x1": (sizes.inputs, sizes.one, 1),
+                "Branch_1/Conv3d_0a_1x1": (sizes.inputs, sizes.reduce_a, 1),
+                "Branch_1/Conv3d_0b_3x3": (sizes.reduce_a, sizes.three_a, 3),
+                "Branch_2/Conv3d_0a_1x1": (sizes.inputs, sizes.reduce_b, 1),
+                "Branch_2/Conv3d_0b_3x3": (sizes.reduce_b, sizes.three_b, 3),
+                "Branch_3/Conv3d_0b_1x1": (sizes.inputs, sizes.pooled, 1),
+            }
+            pairs = {branch: unit(*shape) for branch, shape in shapes.items()}
+            params[name] = {branch: pair[0] for branch, pair in pairs.items()}
+            statistics[name] = {branch: pair[1] for branch, pair in pairs.items()}
+    head = {"kernel": numbers.normal(size=(1, 1, 1, 1024, 400)).astype(np.float32), "bias": np.ones(400, np.float32)}
+    params["Logits/Conv3d_0c_1x1"] = {"Conv_0": head}
+    return {"params": params, "batch_stats": statistics}
+
+
+def test_every_end_point_has_the_published_shape() -> None:
+    extractor = i3d.build("i3d_rgb", outputs=list(SHAPES), weights=None)
+
+    assert extractor.outputs == SHAPES
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "before", "after"),
+    [(224, 7, 2, 2, 3), (16, 7, 2, 2, 3), (112, 3, 2, 0, 1), (56, 3, 1, 1, 1), (7, 2, 2, 0, 1), (8, 2, 2, 0, 0)],
+)
+def test_padding_is_tensorflows_same(size: int, kernel: int, stride: int, before: int, after: int) -> None:
+    """ceil(size / stride) outputs, and the odd zero at the end: symmetric padding would shift every feature."""
+    padded = i3d.pad_same(torch.ones(1, 1, size, 1, 1), (kernel, 1, 1), (stride, 1, 1)).flatten()
+
+    assert padded.tolist() == [0.0] * before + [1.0] * size + [0.0] * after
+
+
+def test_the_published_tree_loads_strictly_and_lands_where_it_belongs() -> None:
+    tree = published_tree()
+    network = i3d.I3d()
+    network.load_state_dict(i3d.map_published(tree))
+
+    theirs = tree["params"]["Mixed_4c"]["Branch_2/Conv3d_0b_3x3"]["Conv_0"]["kernel"]
+    ours = network.layers["Mixed_4c"].b2b.conv.weight
+    assert ours.shape == (64, 24, 3, 3, 3)
+    assert float(ours[5, 7, 0, 1, 2].detach()) == float(theirs[0, 1, 2, 7, 5])
+    statistics = tree["batch_stats"]["Conv3d_2c_3x3"]["BatchNorm_0"]["var"].ravel()
+    np.testing.assert_array_equal(network.layers["Conv3d_2c_3x3"].norm.running_var.numpy(), statistics)
+
+
+def test_time_steps_lie_side_by_side_and_a_bare_reshape_would_not_do() -> None:
+    mixed_5c = torch.arange(1024 * 2 * 49, dtype=torch.float32).view(1, 1024, 2, 7, 7)
+    grid = i3d.side_by_side(mixed_5c)
+
+    assert torch.equal(grid[0, 3, 4, :1024], mixed_5c[0, :, 0, 3, 4])
+    assert torch.equal(grid[0, 3, 4, 1024:], mixed_5c[0, :, 1, 3, 4])
+    assert not torch.equal(grid, mixed_5c.reshape(1, 7, 7, 2048))
+
+
+def test_frames_are_scaled_and_cropped_as_published() -> None:
+    extractor = i3d.build("i3d_rgb", outputs=["pool"], weights=None)
+    picture = np.full((300, 400, 3), 255, np.uint8)
+    picture[:, :150] = 0
+
+    prepared = extractor.prepare(picture)
+
+    assert prepared.shape == (3, 224, 224)
+    assert (float(prepared.min()), float(prepared.max())) == (-1.0, 1.0)
+
+
+def test_an_unknown_output_lists_the_known() -> None:
+    with pytest.raises(UnknownOutputError, match="i3d_rgb has no output"):
+        i3d.build("i3d_rgb", outputs=["Mixed_6a"], weights=None)
+
+
+@pytest.mark.skipif(not GOLDEN.is_file(), reason="the golden outputs are not part of the project")
+@pytest.mark.skipif(
+    not converted_path("i3d_rgb", folder=ROOT / "weights").is_file(), reason="framescribe weights fetch i3d_rgb"
+)
+def test_golden_outputs_of_an_independent_implementation() -> None:
+    """Real Kinetics weights on real frames: the class is juggling soccer ball, and every layer agrees."""
+    assert status("i3d_rgb", folder=ROOT / "weights") == "present"
+    golden = np.load(GOLDEN)
+    taps = ["Conv3d_2c_3x3", "Mixed_3c", "Mixed_4f", "Mixed_5c", "logits"]
+    extractor = i3d.build("i3d_rgb", outputs=taps, weights=load_weights("i3d_rgb", folder=ROOT / "weights"))
+    frames = torch.from_numpy(golden["input_u8"]).permute(0, 3, 1, 2) * (2 / 255) - 1
+
+    found = {name: tensor[0].numpy() for name, tensor in extractor(frames.unsqueeze(0)).items()}
+
+    assert relative_error(found["logits"], golden["logits"]) < 1e-4
+    assert np.linalg.norm(found["logits"]) == pytest.approx(86.6043, abs=1e-3)
+    assert relative_error(found["Mixed_5c"], golden["Mixed_5c"]) < 1e-4
+    for name in taps[:3]:
+        assert relative_error(found[name][::4, ::7, ::7, ::16], golden[f"{name}_sample"]) < 1e-4
+
+
+def relative_error(found: np.ndarray, golden: np.ndarray) -> float:
+    return float(np.abs(found - golden.reshape(found.shape)).max() / np.abs(golden).max())
