@@ -122,7 +122,7 @@ def test_a_searched_sentence_costs_what_teacher_forcing_says(name: str, width: i
         logits[:, [0, BOS, 3]] = -torch.inf
         log_probs = logits.log_softmax(-1).gather(1, words[0].unsqueeze(1))
 
-        assert sentence.log_prob == pytest.approx(float(log_probs.sum()), abs=1e-4)
+        assert sentence.log_prob == pytest.approx(log_probs.sum().item(), abs=1e-4)
 
 
 def test_select_repeats_videos() -> None:
