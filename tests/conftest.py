@@ -11,5 +11,5 @@ settings.load_profile("framescribe")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The graph test is the longest and runs on one worker: the other tests fill the second one meanwhile."""
+    """The longest file first: a file runs on one worker, and the others fill the second one meanwhile."""
     items.sort(key=lambda item: "test_graph" not in item.nodeid)

@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-pytestmark = pytest.mark.xdist_group("graph")  # one clone serves all of these tests
-
 ROOT = Path(__file__).parent.parent
 BRANCH = ("extract", "train", "caption", "evaluate")
 
