@@ -108,8 +108,9 @@ class _Hdf5(AbstractContextManager[tuple[dict[str, Any], list[Path]]]):
             self.file = hdf5().File(self.path, "r")
         except OSError as error:
             raise InputError(f"'{self.path}' is not an HDF5 file: {error}") from error
-        decode = unquote if ABOUT in self.file.attrs else str
-        return {decode(name): self.file[name] for name in self.file}, [self.path]
+        ours = ABOUT in self.file.attrs
+        names = {unquote(name, errors="surrogateescape") if ours else name: name for name in self.file}
+        return {video_id: self.file[name] for video_id, name in names.items()}, [self.path]
 
     def __exit__(self, *_: object) -> None:
         self.file.close()
