@@ -17,7 +17,8 @@ from pipeline.demo.making import Recipe, make_demo_set
 from pipeline.extraction import BATCH, forward
 from pipeline.index import VideoIndex, read_index
 from pipeline.memory import keep_freed_memory
-from pipeline.params import Decode
+from pipeline.params import Decode, Sampling
+from pipeline.sampling import sample
 from pipeline.stages import decode
 
 CLIPS = 20
@@ -43,7 +44,8 @@ def prepared_batches(index: VideoIndex, extractor) -> list[torch.Tensor]:
 def whole_seconds(index: VideoIndex, extractor) -> float:
     started = time.perf_counter()
     for row in index.rows.values():
-        forward(extractor, read_frames(row, range(0, row.frames, EVERY)))
+        rows = sample(Sampling(every=EVERY), frames=row.frames, times=index.times(row.id))
+        forward(extractor, read_frames(row, rows.needed), rows=rows)
     return time.perf_counter() - started
 
 

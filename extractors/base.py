@@ -1,6 +1,7 @@
 """The extractor contract. An extractor is arithmetic on arrays: it knows nothing about files.
 
-A family is one module with `VERSION` and `build(network, outputs=..., weights=..., device=...) -> Extractor`.
+A family is one module with `VERSION`, `TAKES` and `build(network, outputs=..., weights=..., device=...) -> Extractor`;
+one that takes clips is also told their length, `window=...`.
 The family's name in `params.yaml` is the module's name; there is no registry to fill.
 """
 

@@ -16,15 +16,16 @@ from torch import nn
 from torchvision.models import get_model, get_model_weights
 from torchvision.transforms._presets import ImageClassification
 
-from extractors.base import Extractor, UnknownOutputError
+from extractors.base import Extractor, Takes, UnknownOutputError
 
 VERSION = 1
+TAKES: Takes = "frames"
 OUTPUTS = ("pool", "grid")
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 
 
 class FrameExtractor(Extractor):
-    takes = "frames"
+    takes = TAKES
 
     def __init__(
         self, trunk: nn.Module, transform: ImageClassification, *, outputs: Sequence[str], device: str

@@ -1,7 +1,7 @@
 """I3D: Inception-v1 inflated to video (Carreira & Zisserman 2017), on windows of RGB frames.
 
 Outputs are end points by their published names (channels last: T, H, W, C), `pool` (1024, the mean of Mixed_5c),
-`logits` (400 Kinetics classes) and `grid`: Mixed_5c of a 16-frame window with its two time steps side by side, 7x7x2048.
+`logits` (400 Kinetics classes) and `grid`: Mixed_5c with its time steps side by side, 7x7x2048 for 16 frames.
 Padding is TensorFlow's "SAME": computed from the size, and the odd one goes to the end.
 """
 
@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import Extractor, UnknownOutputError
+from extractors.base import Extractor, Takes, UnknownOutputError
 
 VERSION = 1
+TAKES: Takes = "clips"
 CLASSES = 400
 SHORT_SIDE, CROP = 256, 224
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
@@ -179,7 +180,7 @@ def side_by_side(mixed_5c: Tensor) -> Tensor:
 
 
 class I3dExtractor(Extractor):
-    takes = "clips"
+    takes = TAKES
     preprocessing: Mapping[str, object] = {
         "resize_short_side": SHORT_SIDE,
         "centre_crop": CROP,

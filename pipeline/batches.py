@@ -35,7 +35,7 @@ class FeatureSource:
 
     def _modality(self, slot: str, video_ids: Sequence[str], device: str) -> Modality:
         name = self.tensors[slot]
-        rows = [torch.from_numpy(self.stores[slot][video_id][name]).float() for video_id in video_ids]
+        rows = [torch.tensor(self.stores[slot][video_id][name], dtype=torch.float32) for video_id in video_ids]
         lengths = torch.tensor([len(row) for row in rows])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (B, L)
         return Modality(pad_sequence(rows, batch_first=True).to(device), mask.to(device))

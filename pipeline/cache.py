@@ -5,35 +5,118 @@ DVC removes a stage's outputs before it runs; what was already computed comes ba
 
 from __future__ import annotations
 
+import json
 import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from pipeline.errors import DamageError
+from pipeline.publish import sweep
+from pipeline.store.features import ROW_COLUMNS, StoredFeatures, VideoFeatures
+from pipeline.store.tensors import TensorFile, spec_of, write_tensors
 
-from pipeline.publish import write_bytes
-from pipeline.store import ROW_COLUMNS, Rows, VideoFeatures
+DAY = 24 * 3600.0
+
+
+def cache_root() -> Path:
+    return Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe"))
 
 
 def cache_folder(kind: str) -> Path:
-    return Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe")) / kind
+    return cache_root() / kind
 
 
-def _path(key: str) -> Path:
+def entry_path(key: str) -> Path:
     return cache_folder("features") / key[:2] / f"{key}.safetensors"
 
 
-def put_features(key: str, video: VideoFeatures) -> None:
-    rows = {f"rows.{column}": getattr(video.rows, column) for column in ROW_COLUMNS}
-    write_bytes(_path(key), save(dict(video) | rows))
+def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | None = None) -> None:
+    """Publish an entry; `record` is what `key` is the hash of, kept for whoever looks inside."""
+    parts = video.parts()
+    specs = {name: spec_of(array) for name, array in parts.items()}
+    about = {"record": json.dumps(record or {}, sort_keys=True)}
+    write_tensors(entry_path(key), specs, parts.__getitem__, metadata=about, workshop=_workshop())
 
 
 def get_features(key: str) -> VideoFeatures | None:
     """The cached features, or None when they are absent or damaged (then they are simply computed again)."""
     try:
-        with safe_open(_path(key), framework="numpy") as stored:
-            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - not a dictionary
-    except (FileNotFoundError, SafetensorError):
+        entry = _opened(key)
+        entry.parts()  # a look at each of them is the check
+    except DamageError:
         return None
-    rows = Rows(**{column: tensors.pop(f"rows.{column}") for column in ROW_COLUMNS})
-    return VideoFeatures(tensors=tensors, rows=rows)
+    with suppress(FileNotFoundError):
+        os.utime(entry_path(key))  # the last use, by which `gc` decides
+    return entry
+
+
+@dataclass(frozen=True)
+class CachedFeatures(Mapping[str, VideoFeatures]):
+    """The entries of many videos, opened one by one; a DamageError tells of one that is gone or changed by now."""
+
+    keys_of: Mapping[str, str]  # video -> key
+
+    def __getitem__(self, video_id: str) -> VideoFeatures:
+        return _opened(self.keys_of[video_id])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys_of)
+
+    def __len__(self) -> int:
+        return len(self.keys_of)
+
+
+@dataclass(frozen=True)
+class Entry:
+    path: Path
+    bytes: int
+    used: float  # seconds since 1970
+
+
+def entries() -> list[Entry]:
+    """Every entry of the feature cache, the longest unused first."""
+    found = []
+    for path in cache_folder("features").glob("??/*.safetensors"):
+        with suppress(FileNotFoundError):  # another process collects as well
+            facts = path.stat()
+            found.append(Entry(path, facts.st_blocks * 512 or facts.st_size, facts.st_mtime))
+    return sorted(found, key=lambda entry: (entry.used, entry.path))
+
+
+def collect(
+    *, keep_days: float | None = None, max_bytes: int | None = None, pretend: bool = False
+) -> tuple[list[Entry], list[Entry]]:
+    """Remove entries unused for `keep_days`, then the longest unused until `max_bytes` fit: removed and kept."""
+    kept = entries()
+    oldest = time.time() - keep_days * DAY if keep_days is not None else 0.0
+    removed = [entry for entry in kept if entry.used < oldest]
+    kept = kept[len(removed) :]
+    total = sum(entry.bytes for entry in kept)
+    while max_bytes is not None and total > max_bytes:
+        total -= kept[0].bytes
+        removed.append(kept.pop(0))
+    if not pretend:
+        for entry in removed:
+            entry.path.unlink(missing_ok=True)
+        clear_unfinished()
+    return removed, kept
+
+
+def clear_unfinished() -> list[Path]:
+    """Remove what killed processes left half-written."""
+    return sweep(_workshop())
+
+
+def _workshop() -> Path:
+    """One folder for all unfinished entries, so that finding those of killed processes costs nothing."""
+    return cache_folder("features") / "unfinished"
+
+
+def _opened(key: str) -> StoredFeatures:
+    file = TensorFile(entry_path(key))
+    tables = {f"rows.{column}" for column in ROW_COLUMNS}
+    return StoredFeatures(file, names=sorted(file.keys() - tables))

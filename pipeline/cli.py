@@ -20,7 +20,7 @@ from pipeline.errors import FramescribeError
 
 STAGES = {
     "decode": "index the videos by really decoding them",
-    "extract": "run one extractor over the index into a sharded store",
+    "extract": "run extractors over the index, each into a sharded store",
     "assemble": "captions, vocabulary and splits of the data set",
     "train": "train one run",
     "caption": "write a sentence for every test video of a run",
@@ -32,6 +32,8 @@ TOOLS = {
     "demo-data": "make the demo set of short clips with captions",
     "dataset": "point params.yaml at another data set and validate it",
     "frames": "look inside a video: a contact sheet or exact pixels",
+    "store": "look into feature stores, verify, repair, compare, export, import, estimate",
+    "cache": "how large the feature cache is, and gc to make it smaller",
     "weights": "list, fetch and verify pretrained weights",
 }
 COMMANDS = STAGES | TOOLS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,12 @@ class _Silent:
 
 
 SILENT: Progress = _Silent()
+
+
+def printable(text: str) -> str:
+    """A name as a terminal can show it: line breaks and bytes that are not UTF-8 become escapes."""
+    shown = os.fsencode(text).decode(errors="backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)
 
 
 @dataclass

@@ -39,3 +39,21 @@ class TooManyFailedError(FramescribeError):
     """More videos failed than `max_failed` allows; what succeeded is kept."""
 
     exit_code = 5
+
+
+class DamageError(FramescribeError):
+    """A file that this program wrote is not what it wrote: its checksum says so."""
+
+    exit_code = 6
+
+
+class DiskFullError(FramescribeError):
+    """A file system had no room; what was published before is untouched."""
+
+    exit_code = 7
+
+
+class WorkerDiedError(FramescribeError):
+    """A worker process ended before its work did."""
+
+    exit_code = 8

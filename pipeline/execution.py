@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from pipeline.errors import WorkerDiedError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -33,12 +35,35 @@ class LocalProcesses:
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         from concurrent.futures import ProcessPoolExecutor, as_completed
+        from concurrent.futures.process import BrokenProcessPool
         from multiprocessing import get_context
 
-        with ProcessPoolExecutor(min(self.workers, len(items)) or 1, mp_context=get_context("spawn")) as pool:
+        workers = min(self.workers, len(items)) or 1
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
             pending = [pool.submit(work, item) for item in items]
             try:
                 for done in as_completed(pending):
                     yield done.result()
+            except BrokenProcessPool as error:
+                raise WorkerDiedError(
+                    "a worker process was killed, perhaps for want of memory; what was finished is kept",
+                    hint="run the same command: it goes on. With a profile of fewer workers it needs less memory",
+                ) from error
             finally:
                 pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """A worker waits for work for ever when its parent is killed, unless it looks."""
+    import os
+    from multiprocessing import parent_process
+    from threading import Thread
+
+    parent = parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(1)
+
+        Thread(target=watch, daemon=True).start()

@@ -1,14 +1,14 @@
-"""The work of the `extract` stage on one video: sample, decode, prepare, forward, remember."""
+"""The work of the `extract` stage on one video: sample, decode once, prepare, forward, remember."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import version
-from itertools import islice
+from functools import cache, lru_cache
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,36 +19,47 @@ from extractors.base import Extractor, UnknownOutputError
 from pipeline import sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
+from pipeline.decoding.opening import opened
 from pipeline.errors import InputError, MissingToolError, UsageError
+from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, video_record
 from pipeline.hashing import file_sha256, record_sha256
-from pipeline.index import VideoRow, read_index
+from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
-from pipeline.store import Rows, VideoFeatures
+from pipeline.store import Failure, Rows, VideoFeatures
 from pipeline.weights import RANDOM, converted_path, fetch_command, load_weights, status
 
-BATCH = 8  # frames a forward pass; batches never mix videos, so a video's bytes do not depend on its neighbours
-# Versions that decide a feature's bits: the arithmetic and the decoders. Nothing else of the environment does.
-LIBRARIES = ("torch", "torchvision", "av", "decord")
+
+@dataclass(frozen=True)
+class Task:
+    """One extractor of a pass over the videos, and the record of all that decides its features."""
+
+    name: str
+    params: Extract
+    record: dict[str, Any] = field(hash=False)
+
+    def record_of(self, row: VideoRow) -> dict[str, Any]:
+        return video_record(self.record, sha256=row.sha256, backend=row.backend)
 
 
 @dataclass(frozen=True)
 class Result:
+    """What became of one video: names and keys only, the features themselves are in the cache."""
+
     video_id: str
-    features: VideoFeatures | None
-    failure: str = ""
-    computed: bool = False
+    keys: dict[str, str]  # task -> key of the entry
+    failures: dict[str, Failure]  # task -> reason
+    computed: tuple[str, ...] = ()  # tasks
+    decoded: int = 0  # passes over the video's frames
 
 
-def fingerprint(params: Extract, *, weights_sha256: str) -> dict[str, Any]:
-    """Everything that decides a feature, apart from the video's own bytes."""
-    return {
-        "extractor": params.model_dump(exclude={"max_failed"}),
-        "weights": RANDOM if params.weights == RANDOM else weights_sha256,
-        "code": family_module(params.family).VERSION,
-        "batch": BATCH,
-        "libraries": {name: version(name) for name in LIBRARIES},
-    }
+def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -> Task:
+    """The extractor is built here as well, on the CPU: preprocessing travels with it."""
+    extractor = extractor_of(params, device="cpu")
+    weights = RANDOM if params.weights == RANDOM else weights_sha256
+    code = family_module(params.family).VERSION
+    record = fingerprint(params, weights=weights, preprocessing=extractor.preprocessing, code=code, device=device)
+    return Task(name, params, record)
 
 
 @contextmanager
@@ -78,42 +89,93 @@ def family_module(family: str) -> ModuleType:
 class ExtractVideo:
     """A picklable piece of work: the executor sends it once, then video after video."""
 
-    params: Extract
-    record: dict[str, Any] = field(hash=False)
+    tasks: tuple[Task, ...]
     index: Path = field(kw_only=True)
+    index_sha256: str = field(kw_only=True)  # a worker may live longer than an index
     device: str = field(kw_only=True)
 
     def __call__(self, row: VideoRow) -> Result:
-        key = record_sha256({"fingerprint": self.record, "video": row.sha256, "backend": row.backend})
-        cached = get_features(key)
-        if cached is not None:
-            return Result(row.id, cached)
+        keys = {task.name: record_sha256(task.record_of(row)) for task in self.tasks}
+        missing = [task for task in self.tasks if get_features(keys[task.name]) is None]
+        failures: dict[str, Failure] = {}
+        groups = by_sampling(missing)
+        for group in groups:
+            try:
+                features = self._compute(group, row)
+            except DecodeError as error:
+                failures |= {task.name: failure_of(error, row) for task in group}
+                continue
+            for task, video in zip(group, features, strict=True):
+                put_features(keys[task.name], video, record=task.record_of(row))
+        done = {name: key for name, key in keys.items() if name not in failures}
+        computed = tuple(task.name for task in missing if task.name in done)
+        return Result(row.id, done, failures, computed, decoded=len(groups))
+
+    def _compute(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
+        require_unchanged(row)
         try:
-            features = self._compute(row)
+            return self._forward(group, row)
         except DecodeError as error:
-            return Result(row.id, None, failure=str(error))
-        put_features(key, features)
-        return Result(row.id, features, computed=True)
+            if error.reason != "crash":
+                raise
+            return self._forward(group, row)  # someone may have killed the decoder; a bad file will crash it again
 
-    def _compute(self, row: VideoRow) -> VideoFeatures:
-        rows = sampling.sample(self.params.sampling, frames=row.frames, times=_index(self.index).times(row.id))
-        settings = self.params
-        extractor = load_extractor(
-            settings.family, settings.network, tuple(settings.outputs), settings.weights, self.device
-        )
-        outputs = forward(extractor, read_frames(row, rows.needed))
-        places = np.searchsorted(rows.needed, rows.indices[:, 0])  # a frame may serve several rows
-        tensors = {name: array[places].astype(settings.dtype) for name, array in outputs.items()}
-        return VideoFeatures(tensors=tensors, rows=row_table(rows))
+    def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
+        rule = group[0].params.sampling
+        rows = sampling.sample(rule, frames=row.frames, times=_index(self.index, self.index_sha256).times(row.id))
+        extractors = [extractor_of(task.params, device=self.device) for task in group]
+        outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
+        return [
+            VideoFeatures(
+                tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()},
+                rows=row_table(rows),
+            )
+            for task, arrays in zip(group, outputs, strict=True)
+        ]
 
 
-@cache
-def _index(folder: Path) -> Any:
+def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
+    """Tasks that take the same frames, together: their video is decoded once."""
+    rule = {task.name: record_sha256(task.params.sampling.model_dump()) for task in tasks}
+    ordered = sorted(tasks, key=lambda task: (rule[task.name], task.name))
+    return [list(group) for _, group in groupby(ordered, key=lambda task: rule[task.name])]
+
+
+def require_unchanged(row: VideoRow) -> None:
+    """Features are kept under the content's hash, so the content must be the one that was indexed."""
+    try:
+        with opened(row.path) as name:
+            found = file_sha256(Path(name))
+    except OSError as error:
+        raise DecodeError("unreadable", f"'{row.path}': {error.strerror}") from error
+    if found != row.sha256:
+        raise DecodeError("changed", f"'{row.path}' is not the file that was indexed", hint="framescribe decode")
+
+
+def failure_of(error: DecodeError, row: VideoRow) -> Failure:
+    """Without the path: where a file lies changes no byte of a store."""
+    return Failure(error.reason, error.message.replace(f"'{row.path}'", "the video"))
+
+
+@lru_cache(maxsize=1)
+def _index(folder: Path, _sha256: str) -> VideoIndex:
     return read_index(folder)
 
 
+def extractor_of(params: Extract, *, device: str) -> Extractor:
+    takes, window = family_module(params.family).TAKES, params.sampling.window
+    if (takes == "clips") != (window is not None):
+        rule = "window and stride" if takes == "clips" else "every, count or fps"
+        raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
+    settings = {} if window is None else {"window": window}
+    names = params.family, params.network, tuple(params.outputs), params.weights
+    return load_extractor(*names, device, **settings)
+
+
 @cache
-def load_extractor(family: str, network: str, outputs: tuple[str, ...], weights: str, device: str) -> Extractor:
+def load_extractor(
+    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, **settings: int
+) -> Extractor:
     """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
     import torch
 
@@ -121,21 +183,65 @@ def load_extractor(family: str, network: str, outputs: tuple[str, ...], weights:
     keep_freed_memory()
     state = None if weights == RANDOM else load_weights(weights)
     try:
-        return family_module(family).build(network, outputs=outputs, weights=state, device=device)
+        return family_module(family).build(network, outputs=outputs, weights=state, device=device, **settings)
     except UnknownOutputError as error:
         raise UsageError(str(error)) from error
 
 
-def forward(extractor: Extractor, frames: Iterator[np.ndarray]) -> dict[str, np.ndarray]:
-    """Batches of prepared frames through the network; memory holds one batch of frames at a time."""
-    import torch
+def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.Rows) -> dict[str, np.ndarray]:
+    return forward_all([extractor], frames, rows=rows)[0]
 
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in extractor.outputs}
-    prepared = map(extractor.prepare, frames)
-    while batch := list(islice(prepared, BATCH)):
-        for name, rows in extractor(torch.stack(batch)).items():
-            parts[name].append(rows.float().cpu().numpy())
-    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+def forward_all(
+    extractors: Sequence[Extractor], frames: Iterable[np.ndarray], *, rows: sampling.Rows
+) -> list[dict[str, np.ndarray]]:
+    """The needed frames, in order, through every network; memory holds the frames of a batch and of open windows."""
+    passes = [_Pass(extractor, rows) for extractor in extractors]
+    for number, frame in zip(rows.needed.tolist(), frames, strict=True):
+        for each in passes:
+            each.add(number, frame)
+    return [each.finish() for each in passes]
+
+
+class _Pass:
+    """Prepared frames on their way through one network: rows are completed in order and go in batches."""
+
+    def __init__(self, extractor: Extractor, rows: sampling.Rows) -> None:
+        self.extractor = extractor
+        self.batch = BATCH if extractor.takes == "frames" else CLIP_BATCH
+        self.open = deque(rows.indices.tolist())  # rows still to come, each the frames it is made of
+        self.prepared: dict[int, Any] = {}
+        self.waiting: list[Any] = []
+        self.parts: dict[str, list[np.ndarray]] = {
+            name: [np.empty((0, *shape), np.float32)] for name, shape in extractor.outputs.items()
+        }
+
+    def add(self, number: int, frame: np.ndarray) -> None:
+        self.prepared[number] = self.extractor.prepare(frame)
+        while self.open and max(self.open[0]) <= number:
+            self._complete(self.open.popleft())
+        first = min(self.open[0]) if self.open else number + 1
+        self.prepared = {kept: tensor for kept, tensor in self.prepared.items() if kept >= first}
+
+    def finish(self) -> dict[str, np.ndarray]:
+        if self.waiting:
+            self._flush()
+        return {name: np.concatenate(arrays) for name, arrays in self.parts.items()}
+
+    def _complete(self, row: list[int]) -> None:
+        import torch
+
+        frames = [self.prepared[number] for number in row]
+        self.waiting.append(frames[0] if self.extractor.takes == "frames" else torch.stack(frames))
+        if len(self.waiting) == self.batch:
+            self._flush()
+
+    def _flush(self) -> None:
+        import torch
+
+        for name, rows in self.extractor(torch.stack(self.waiting)).items():
+            self.parts[name].append(rows.float().cpu().numpy())
+        self.waiting = []
 
 
 def row_table(rows: sampling.Rows) -> Rows:

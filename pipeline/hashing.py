@@ -17,3 +17,19 @@ def record_sha256(record: Any) -> str:
     """The hash of a JSON value whose key order does not matter."""
     canonical = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+SEAL = b"0" * 64  # the place for the hash of the bytes around it
+
+
+def sealed(data: bytes, *, at: int) -> bytes:
+    """`data` with the sha256 of itself written over the 64 zeros at `at`."""
+    if data[at : at + len(SEAL)] != SEAL:
+        raise ValueError(f"no place for a seal at byte {at}")
+    return data[:at] + hashlib.sha256(data).hexdigest().encode() + data[at + len(SEAL) :]
+
+
+def seal_is_whole(data: bytes, *, at: int) -> bool:
+    """Whether not one bit changed since `sealed`, the seal's own included."""
+    open_again = data[:at] + SEAL + data[at + len(SEAL) :]
+    return data[at : at + len(SEAL)] == hashlib.sha256(open_again).hexdigest().encode()

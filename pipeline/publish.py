@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import glob
 import json
 import os
 import shutil
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from pipeline.errors import DiskFullError
+
+ABANDONED = 24 * 3600.0  # seconds after which an unfinished file of another machine counts as left behind
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _sync(path: Path) -> None:
@@ -21,21 +30,21 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _temporary(path: Path) -> Path:
-    """In the same folder, and of this thread alone: two writers of one path never share it."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-
-
 @contextmanager
-def publishing(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; rename it to `path` when the block ends well, remove it when not."""
+def publishing(path: Path, *, workshop: Path | None = None) -> Iterator[Path]:
+    """Give a temporary path to write to; rename it to `path` when the block ends well, remove it when not.
+
+    `workshop` is the folder of the temporary path, on the same file system; without it, the folder of `path`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(path)
+    temporary = _temporary(path, workshop or path.parent)
+    temporary.parent.mkdir(parents=True, exist_ok=True)
     try:
-        yield temporary
-        _sync(temporary)
-        temporary.replace(path)
-        _sync(path.parent)
+        with _named_when_full(path):
+            yield temporary
+            _sync(temporary)
+            temporary.replace(path)
+            _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -56,15 +65,79 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextmanager
 def fresh_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder that replaces `path` when the block ends well."""
+    """Give an empty folder that replaces `path` when the block ends well; until then `path` stays as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(path)
+    sweep(path.parent, name=path.name)
+    temporary = _temporary(path, path.parent)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
-        yield temporary
-        shutil.rmtree(path, ignore_errors=True)
-        temporary.rename(path)
-        _sync(path.parent)
+        with _named_when_full(path):
+            yield temporary
+            _sync(temporary)
+            _swap(temporary, path)
+            _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sweep(folder: Path, *, name: str = "") -> list[Path]:
+    """Remove what killed processes left unfinished in `folder` (of the file or folder `name`, or of any)."""
+    pattern = f".{glob.escape(name) if name else '*'}.*.tmp"
+    left = [path for path in folder.glob(pattern) if _is_abandoned(path)]
+    for path in left:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    return left
+
+
+def _temporary(path: Path, folder: Path) -> Path:
+    """Of this thread alone: two writers of one path never share it."""
+    return folder / f".{path.name}.{threading.get_ident()}.{socket.gethostname()}-{os.getpid()}.tmp"
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Whether the process in the name is gone; of another machine only the age can tell."""
+    host, _, process = path.name.removesuffix(".tmp").rpartition("-")
+    if host.endswith(f".{socket.gethostname()}") and process.isdigit():
+        return not _runs(int(process))
+    try:
+        return time.time() - path.stat().st_mtime > ABANDONED
+    except FileNotFoundError:  # its process has just finished it
+        return False
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _swap(temporary: Path, path: Path) -> None:
+    """Put one folder in the place of another. A folder cannot be renamed over a full one: the old one steps aside."""
+    aside = _temporary(path.with_name(f"{path.name}.old"), path.parent)
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    if path.exists():
+        path.rename(aside)
+    temporary.rename(path)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def _named_when_full(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise DiskFullError(
+            f"no room to write {path}: {error.strerror}; no half of it was published",
+            hint="free space (framescribe cache gc --max-size 10GB), then run the same command: it goes on",
+        ) from error

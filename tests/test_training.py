@@ -17,7 +17,7 @@ from pipeline.errors import InputError
 from pipeline.params import Slots, Train
 from pipeline.publish import write_json
 from pipeline.runs import open_run, prepare, publish_run
-from pipeline.store import Rows, VideoFeatures, write_store
+from pipeline.store import Failure, Rows, VideoFeatures, write_store
 from pipeline.training import Epoch, History
 from pipeline.vocabulary import Vocabulary
 
@@ -46,7 +46,7 @@ def make_project(folder: Path, videos: int = 36) -> None:
     write_corpus(folder / "data/captions", corpus)
     vocabulary = Vocabulary.build(corpus.sentences("train"))
     write_json(folder / "data/captions/vocabulary.json", vocabulary.to_json())
-    write_store(folder / "features/toy", features, fingerprint={"weights": "random"}, failures={})
+    write_store(folder / "features/toy", features, fingerprint={"weights": "random"})
 
 
 SETTINGS = Train(
@@ -132,7 +132,7 @@ def test_patience_counts_from_the_best_epoch() -> None:
 
 
 def test_a_store_without_a_video_of_the_data_set_is_an_error(project: Path) -> None:
-    write_store(Path("features/toy"), {}, fingerprint={}, failures={"v0": "hang"})
+    write_store(Path("features/toy"), {}, fingerprint={}, failures={"v0": Failure("timeout")})
     with pytest.raises(InputError, match="reads 'pool' for 'appearance'"):
         prepare(SETTINGS, captions=Path("data/captions"), max_words=10, device="cpu")
 

@@ -15,11 +15,13 @@ REASONS = {
     "no-frames": "the container opens, but not one frame can be decoded",
     "size-changes": "the picture changes its size within the stream",
     "fewer-frames": "the file now has fewer frames than its row in the index states",
+    "changed": "the file is not the one that was indexed",
     "timeout": "the decoder stalled or took longer than the time limit, and was killed",
     "memory": "the decoder needed more than max_memory_mb",
     "crash": "native code ended the decoder's process",
 }
-TRANSIENT = frozenset({"missing", "not-a-file", "unreadable", "timeout", "memory", "crash"})  # not due to content alone
+# not due to content alone
+TRANSIENT = frozenset({"missing", "not-a-file", "unreadable", "changed", "timeout", "memory", "crash"})
 
 
 class DecodeError(FramescribeError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.console import Console
+from pipeline.console import Console, printable
 from pipeline.errors import InputError, TooManyFailedError, UsageError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _examine_all(paths: dict[str, Path], *, params: Decode, workers: int, consol
     with console.progress("decode", len(paths)) as progress, ThreadPoolExecutor(workers) as pool:
         try:
             for outcome in pool.map(lambda item: _examine(*item, limits=limits), paths.items()):
-                progress.advance(note=_printable(outcome.row.id))
+                progress.advance(note=printable(outcome.row.id))
                 yield outcome
         except (
             BaseException
@@ -158,15 +158,12 @@ def _examine(video_id: str, path: Path, *, limits: Limits) -> Outcome:
 def _show(rows: list[VideoRow], refused: list[QuarantineRow], *, known: int, out: Path, console: Console) -> None:
     flagged = [row for row in rows if row.warnings]
     if flagged:
-        table = [(_printable(row.id), row.frames, row.lost, row.backend, "; ".join(row.warnings)) for row in flagged]
+        table = [(printable(row.id), row.frames, row.lost, row.backend, "; ".join(row.warnings)) for row in flagged]
         console.table(("usable with warnings", "frames", "lost", "backend", "what"), table)
     if refused:
         console.table(
             ("quarantined", "reason", "what"),
-            [
-                (_printable(row.id), row.reason, _printable(row.message.replace(f"'{row.path}'", "it")))
-                for row in refused
-            ],
+            [(printable(row.id), row.reason, printable(row.message.replace(f"'{row.path}'", "it"))) for row in refused],
         )
     frames = sum(row.frames for row in rows)
     seconds = sum(row.duration for row in rows)
@@ -177,15 +174,9 @@ def _show(rows: list[VideoRow], refused: list[QuarantineRow], *, known: int, out
 
 def _check(refused: list[QuarantineRow], *, allowed: int, out: Path) -> None:
     if len(refused) > allowed:
-        first = [f"{_printable(row.id)}: {row.reason}" for row in refused[:3]]
+        first = [f"{printable(row.id)}: {row.reason}" for row in refused[:3]]
         listing = "; ".join([*first, "..."] if len(refused) > 3 else first)
         raise TooManyFailedError(
             f"{len(refused)} files cannot be used, {allowed} are allowed ({listing})",
             hint=f"look at {out}/quarantine.jsonl; remove the files, or raise --max-failed (decode.max_failed)",
         )
-
-
-def _printable(text: str) -> str:
-    """A name as a terminal can show it: line breaks and bytes that are not UTF-8 become escapes."""
-    shown = os.fsencode(text).decode(errors="backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)

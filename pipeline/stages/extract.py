@@ -1,71 +1,157 @@
-"""Run one extractor over every indexed video, into a sharded feature store."""
+"""Run one or more extractors over every indexed video, each into its sharded feature store.
+
+Extractors that share their sampling are run in one pass: each video is decoded once.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.console import Console
-from pipeline.errors import InputError, TooManyFailedError
+from pipeline.console import Console, printable
+from pipeline.errors import DamageError, InputError, TooManyFailedError, UsageError
 from pipeline.execution import Executor
 
 if TYPE_CHECKING:
+    from pipeline.extraction import ExtractVideo, Result, Task
+    from pipeline.index import VideoIndex, VideoRow
     from pipeline.params import Extract
+    from pipeline.store import Failure
+
+FEATURES = Path("features")
+ATTEMPTS = 5  # at an assembly whose cache entries vanish under it
+MOST_SHOWN = 20  # failures in a table
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", help="an entry of the section `extract` in params.yaml")
+    parser.add_argument("name", nargs="+", help="entries of the section `extract` in params.yaml")
     parser.add_argument("--index", type=Path, default=Path("data/index"))
-    parser.add_argument("--out", type=Path, help="folder of the store (default: features/NAME)")
+    parser.add_argument("--out", type=Path, help="folder of the store (default: features/NAME); for one NAME")
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.params import load_params, pick
 
-    params = pick(load_params().extract, args.name, kind="extractor")
-    out = args.out or Path("features") / args.name
+    known = load_params().extract
+    params = {name: pick(known, name, kind="extractor") for name in args.name}
+    if args.out is not None and len(params) > 1:
+        raise UsageError("--out is the folder of one store; give one NAME", hint=f"framescribe extract {args.name[0]}")
+    outs = {name: args.out or FEATURES / name for name in params}
     machine = args.machine()
-    return run(
-        args.name,
-        index=args.index,
-        out=out,
-        params=params,
-        executor=machine.executor,
-        device=machine.device,
-        console=console,
-    )
+    return run(params, index=args.index, outs=outs, executor=machine.executor, device=machine.device, console=console)
 
 
 def run(
-    name: str, *, index: Path, out: Path, params: Extract, executor: Executor, device: str, console: Console
+    params: Mapping[str, Extract],
+    *,
+    index: Path,
+    outs: Mapping[str, Path],
+    executor: Executor,
+    device: str,
+    console: Console,
 ) -> dict[str, Any]:
-    from pipeline.extraction import ExtractVideo, fingerprint, unchanged_weights
-    from pipeline.index import read_index
+    """Publish the stores `outs` of the extractors `params`; what is computed is kept, however this ends."""
+    from pipeline.cache import clear_unfinished
+    from pipeline.extraction import ExtractVideo, make_task, unchanged_weights
+    from pipeline.hashing import file_sha256
+    from pipeline.index import INDEX_FILE, read_index
+
+    videos = read_index(index)
+    if not videos.rows:
+        raise InputError(f"{index} has no usable video", hint="framescribe decode, and look at quarantine.jsonl")
+    clear_unfinished()
+    with ExitStack() as stack:
+        hashes = {name: stack.enter_context(unchanged_weights(each.weights)) for name, each in params.items()}
+        tasks = tuple(
+            make_task(name, each, weights_sha256=hashes[name], device=device) for name, each in params.items()
+        )
+        _warn_of_small_disk(tasks, videos, outs=outs, console=console)
+        work = ExtractVideo(tasks, index=index, index_sha256=file_sha256(index / INDEX_FILE), device=device)
+        counts = dict.fromkeys(["decoded", *params], 0)
+        stores = _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts)
+    summary = {name: {**stores[name], "computed": counts[name]} for name in params}
+    for name, facts in summary.items():
+        told = f"{facts['videos']} videos, {facts['computed']} computed, {facts['failed']} failed"
+        console.say(f"{outs[name]}: {told}")
+    _check_failures(params, summary, outs=outs, console=console)
+    shown = next(iter(summary.values())) if len(summary) == 1 else {"stores": summary}
+    return {**shown, "decoded": counts["decoded"]}
+
+
+def _assembled(
+    work: ExtractVideo,
+    videos: VideoIndex,
+    *,
+    outs: Mapping[str, Path],
+    executor: Executor,
+    console: Console,
+    counts: dict[str, int],
+    attempts: int = ATTEMPTS,
+) -> dict[str, dict[str, Any]]:
+    """Compute what is missing and write the stores from the cache; again, if someone cleared it meanwhile."""
+    results = _computed(work, list(videos.rows.values()), executor=executor, console=console, counts=counts)
+    try:
+        return {task.name: _publish(task, results, videos.rows, out=outs[task.name]) for task in work.tasks}
+    except DamageError:
+        if attempts == 1:
+            raise
+    return _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts, attempts=attempts - 1)
+
+
+def _computed(
+    work: ExtractVideo, rows: list[VideoRow], *, executor: Executor, console: Console, counts: dict[str, int]
+) -> list[Result]:
+    results = []
+    with console.progress(f"extract {' '.join(task.name for task in work.tasks)}", len(rows)) as progress:
+        for result in executor.map(work, rows):
+            counts["decoded"] += result.decoded
+            for name in result.computed:
+                counts[name] += 1
+            results.append(result)
+            progress.advance(note=printable(result.video_id))
+    return results
+
+
+def _publish(task: Task, results: list[Result], rows: Mapping[str, VideoRow], *, out: Path) -> dict[str, Any]:
+    from pipeline.cache import CachedFeatures
     from pipeline.store import write_store
 
-    rows = list(read_index(index).rows.values())
-    if not rows:
-        raise InputError(f"{index} has no usable video", hint="framescribe decode, and look at quarantine.jsonl")
-    with unchanged_weights(params.weights) as weights_sha256:
-        record = fingerprint(params, weights_sha256=weights_sha256)
-        work = ExtractVideo(params, record, index=index, device=device)
-        features, failures, computed = {}, {}, 0
-        with console.progress(f"extract {name}", len(rows)) as progress:
-            for result in executor.map(work, rows):
-                if result.features is None:
-                    failures[result.video_id] = result.failure
-                else:
-                    features[result.video_id] = result.features
-                computed += result.computed
-                progress.advance(note=result.video_id)
-    write_store(out, features, fingerprint=record, failures=failures)
-    summary = {"store": str(out), "videos": len(features), "failed": len(failures), "computed": computed}
-    console.say(f"{out}: {len(features)} videos, {computed} computed, {len(failures)} failed")
-    if len(failures) > params.max_failed:
-        first = next(iter(sorted(failures.items())))
+    keys = {result.video_id: result.keys[task.name] for result in results if task.name in result.keys}
+    failures = {result.video_id: result.failures[task.name] for result in results if task.name in result.failures}
+    origins = {video_id: {"sha256": rows[video_id].sha256, "decoder": rows[video_id].backend} for video_id in keys}
+    write_store(out, CachedFeatures(keys), fingerprint=task.record, failures=failures, origins=origins)
+    return {"store": str(out), "videos": len(keys), "failed": len(failures), "failures": failures}
+
+
+def _warn_of_small_disk(
+    tasks: tuple[Task, ...], videos: VideoIndex, *, outs: Mapping[str, Path], console: Console
+) -> None:
+    from pipeline.store.estimate import estimate, shortages
+
+    for warning in shortages([estimate(task, videos, out=outs[task.name]) for task in tasks]):
+        console.say(f"warning: {warning}")
+
+
+def _check_failures(
+    params: Mapping[str, Extract], summary: dict[str, dict[str, Any]], *, outs: Mapping[str, Path], console: Console
+) -> None:
+    """All stores are written by now; a table tells of every failure, an error only of too many."""
+    worst: tuple[str, dict[str, Failure]] | None = None
+    for name, facts in summary.items():
+        failures: dict[str, Failure] = dict(sorted(facts["failures"].items()))
+        facts["failures"] = {video_id: failure.reason for video_id, failure in failures.items()}
+        if failures:
+            shown = [(printable(video_id), each.reason, each.message) for video_id, each in failures.items()]
+            console.table((f"{name}: failed", "reason", "what"), shown[:MOST_SHOWN])
+        if len(failures) > params[name].max_failed:
+            worst = worst or (name, failures)
+    if worst is not None:
+        name, failures = worst
+        first = next(f"{printable(video_id)}: {failure}" for video_id, failure in failures.items())
         raise TooManyFailedError(
-            f"{len(failures)} videos failed, {params.max_failed} allowed; first: {first[0]}: {first[1]}",
-            hint=f"see `failures` in {out}/store.json, or raise extract.{name}.max_failed",
+            f"{len(failures)} videos failed, {params[name].max_failed} allowed; first: {first}",
+            hint=f"framescribe store ls {outs[name]} --failed, or raise extract.{name}.max_failed",
         )
-    return summary

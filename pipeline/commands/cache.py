@@ -1,0 +1,64 @@
+"""The feature cache: how large it is, and `gc` to make it smaller. Nothing in it is ever the only copy of a result."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from pipeline.console import Console
+from pipeline.errors import UsageError
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=["status", "gc"])
+    parser.add_argument("--keep-days", type=float, metavar="N", help="gc: remove features unused for N days")
+    parser.add_argument("--max-size", metavar="SIZE", help="gc: then the longest unused, down to SIZE, such as 10GB")
+    parser.add_argument("--dry-run", action="store_true", help="gc: say what would go, remove nothing")
+
+
+def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    return _status(console) if args.action == "status" else _gc(args, console)
+
+
+def bytes_of(text: str) -> int:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", text, re.IGNORECASE)
+    if found is None:
+        raise UsageError(f"'{text}' is not a size; write 500MB, 10GB or a number of bytes")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def _status(console: Console) -> dict[str, Any]:
+    import time
+
+    from pipeline.cache import DAY, cache_folder, cache_root, entries
+
+    found = entries()
+    size = sum(entry.bytes for entry in found)
+    ages = [round((time.time() - entry.used) / DAY, 2) for entry in found]
+    others = {
+        path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        for path in sorted(cache_root().glob("*"))
+        if path.is_dir() and path != cache_folder("features")
+    }
+    console.say(f"{cache_folder('features')}: {len(found)} videos, {size / 1e6:.2f} MB")
+    if ages:
+        console.say(f"last used {ages[-1]} to {ages[0]} days ago")
+    for name, other in others.items():
+        console.say(f"{cache_folder(name)}: {other / 1e6:.2f} MB (gc leaves it alone)")
+    return {"folder": str(cache_folder("features")), "entries": len(found), "bytes": size, "others": others}
+
+
+def _gc(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.cache import collect
+
+    if args.keep_days is None and args.max_size is None:
+        raise UsageError("cache gc needs --keep-days, --max-size or both", hint="framescribe cache gc --keep-days 30")
+    limit = None if args.max_size is None else bytes_of(args.max_size)
+    removed, kept = collect(keep_days=args.keep_days, max_bytes=limit, pretend=args.dry_run)
+    freed, left = sum(entry.bytes for entry in removed), sum(entry.bytes for entry in kept)
+    verb = "would remove" if args.dry_run else "removed"
+    console.say(f"{verb} {len(removed)} entries, {freed / 1e6:.2f} MB; {len(kept)} stay, {left / 1e6:.2f} MB")
+    return {"removed": len(removed), "freed": freed, "kept": len(kept), "bytes": left, "dry_run": args.dry_run}

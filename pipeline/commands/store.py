@@ -1,0 +1,241 @@
+"""Look into feature stores, verify and repair them, compare, export and import them, and estimate their size."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.console import Console, printable
+from pipeline.errors import DamageError, InputError
+
+if TYPE_CHECKING:
+    from pipeline.store import Store
+
+FEATURES = Path("features")
+FORMATS = ("hdf5", "npy", "npz", "webdataset")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    shared.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+    def action(name: str, text: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=text, description=text, parents=[shared])
+
+    ls = action("ls", "the stores there are, or the videos of one and how each fared")
+    ls.add_argument("store", nargs="?", help="a name in features/, or a folder")
+    ls.add_argument("--failed", action="store_true", help="failed videos only")
+    show = action("show", "one video: its tensors and rows in every store, or in one")
+    show.add_argument("video")
+    show.add_argument("--store", action="append", help="a name in features/, or a folder; may be repeated")
+    verify = action("verify", "every checksum, shape and row table; exit code 6 when something is damaged")
+    verify.add_argument("store", nargs="*", help="names in features/, or folders (default: all)")
+    action("repair", "drop what is damaged, so that the next extract makes it again").add_argument("store")
+    export = action("export", "write a store as files that other tools read")
+    export.add_argument("store")
+    export.add_argument("out", type=Path, help="a folder; for hdf5 a file")
+    export.add_argument("--format", choices=FORMATS, default="npy")
+    into = action("import", "make a store of features that you have: a folder of npy or npz files, or an HDF5 file")
+    into.add_argument("source", type=Path)
+    into.add_argument("store", help="a name for features/, or a folder")
+    into.add_argument("--tensor", default="features", help="name for arrays that have none (default: features)")
+    into.add_argument("--row-seconds", type=float, default=float("nan"), help="length of a row, if it is known")
+    into.add_argument("--suffix", default="", help="ending of the names that is not part of the id, such as _rgb")
+    diff = action("diff", "what differs between two stores, field by field")
+    diff.add_argument("left")
+    diff.add_argument("right")
+    estimate = action("estimate", "what a run of extract will need on disk, before it runs")
+    estimate.add_argument("name", nargs="*", help="entries of `extract` in params.yaml (default: all)")
+    estimate.add_argument("--index", type=Path, default=Path("data/index"))
+
+
+def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    return ACTIONS[args.action](args, console)
+
+
+def folder_of(name: str) -> Path:
+    """A store by its name in features/, or by its folder."""
+    return Path(name) if Path(name).is_dir() or "/" in name else FEATURES / name
+
+
+def all_stores() -> list[Path]:
+    return sorted(path.parent for path in FEATURES.glob("*/store.json"))
+
+
+def _ls(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    return _ls_videos(args, console) if args.store else _ls_stores(console)
+
+
+def _ls_stores(console: Console) -> dict[str, Any]:
+    from pipeline.store import open_store
+
+    listed: dict[str, Any] = {}
+    for folder in all_stores():
+        try:
+            manifest = open_store(folder).manifest
+        except (DamageError, InputError) as error:
+            listed[folder.name] = {"error": error.message}
+            continue
+        listed[folder.name] = {**manifest["sizes"], "outputs": list(manifest["outputs"])}
+    columns = ("videos", "failures", "rows", "bytes", "outputs")
+    table = [(name, *(facts.get(each, "damaged") for each in columns)) for name, facts in listed.items()]
+    console.table(("store", *columns), [(*row[:-1], _joined(row[-1])) for row in table])
+    return listed
+
+
+def _ls_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.store import open_store
+
+    store = open_store(folder_of(args.store))
+    present = {} if args.failed else {id_: ("present", facts["rows"], "") for id_, facts in _videos(store).items()}
+    failed = {id_: ("failed", 0, str(store.failure(id_))) for id_ in store.manifest["failures"]}
+    listed = dict(sorted((present | failed).items()))
+    console.table(("video", "state", "rows", "why"), [(printable(id_), *facts) for id_, facts in listed.items()])
+    return {id_: {"state": state, "rows": rows, "why": why} for id_, (state, rows, why) in listed.items()}
+
+
+def _show(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.store import open_store
+
+    shown = {}
+    for folder in [folder_of(name) for name in args.store] if args.store else all_stores():
+        shown[folder.name] = _shown(open_store(folder), args.video, console)
+    if not shown:
+        raise InputError(f"there is no store in {FEATURES}", hint="dvc repro")
+    return shown
+
+
+def _shown(store: Store, video_id: str, console: Console) -> dict[str, Any]:
+    state = store.state(video_id)
+    why = f": {store.failure(video_id)}" if state == "failed" else ""
+    console.say(f"{store.folder}: {printable(video_id)} is {state}{why}")
+    if state != "present":
+        return {"state": state, "why": why.removeprefix(": ")}
+    video = store[video_id]
+    tensors = {name: {"shape": list(array.shape), "dtype": str(array.dtype)} for name, array in video.items()}
+    for name, facts in tensors.items():
+        console.say(f"  {name} {facts['shape']} {facts['dtype']}")
+    rows = {name: column.tolist() for name, column in video.rows.columns().items()}
+    console.table(("row", *rows), list(zip(range(len(video.rows)), *rows.values(), strict=True)))
+    return {"state": state, **_videos(store)[video_id], "tensors": tensors, "table": rows}
+
+
+def _verify(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.store.verify import verify
+
+    found = {str(folder): verify(folder) for folder in map(folder_of, args.store)} if args.store else {}
+    if not args.store:
+        found = {str(folder): verify(folder) for folder in all_stores()}
+    for folder, problems in found.items():
+        console.say(f"{folder}: {len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'}")
+        if problems:
+            console.table(("where", "what"), [(printable(each.where), printable(each.what)) for each in problems])
+    damaged = [folder for folder, problems in found.items() if problems]
+    if damaged:
+        first = found[damaged[0]][0]
+        raise DamageError(
+            f"{', '.join(damaged)}: {printable(first.where)}: {printable(first.what)}",
+            hint=f"framescribe store repair {damaged[0]}",
+        )
+    return dict.fromkeys(found, "whole")
+
+
+def _repair(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.store import open_store
+    from pipeline.store.verify import repair
+
+    folder = folder_of(args.store)
+    dropped = repair(folder)
+    if not folder.exists():
+        console.say(f"{folder}: store.json was damaged, the store is removed")
+    elif dropped:
+        console.say(f"{folder}: dropped {len(dropped)} videos: {', '.join(map(printable, dropped[:10]))}")
+    else:
+        console.say(f"{folder}: every video is whole")
+    if dropped or not folder.exists():
+        console.say(f"next: framescribe extract {folder.name} (what the feature cache still has is not computed again)")
+    kept = len(open_store(folder)) if folder.exists() else 0
+    return {"store": str(folder), "dropped": dropped, "kept": kept, "removed": not folder.exists()}
+
+
+def _export(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.store import open_store
+    from pipeline.store.export import export
+
+    videos = export(open_store(folder_of(args.store)), args.out, form=args.format)
+    console.say(f"{args.out}: {videos} videos as {args.format}")
+    return {"out": str(args.out), "format": args.format, "videos": videos}
+
+
+def _import(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.store.foreign import import_features
+
+    out = folder_of(args.store)
+    manifest = import_features(args.source, out, tensor=args.tensor, row_seconds=args.row_seconds, suffix=args.suffix)
+    console.say(f"{out}: {manifest['sizes']['videos']} videos, {manifest['sizes']['rows']} rows")
+    return {"store": str(out), **manifest["sizes"], "outputs": manifest["outputs"]}
+
+
+def _diff(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.store import open_store
+    from pipeline.store.compare import compare
+
+    found = compare(open_store(folder_of(args.left)), open_store(folder_of(args.right)))
+    if found.fields:
+        console.table(("field", args.left, args.right), found.fields)
+    sets = {f"only in {args.left}": found.only_left, f"only in {args.right}": found.only_right}
+    for text, ids in {**sets, "with other bytes": found.changed}.items():
+        if ids:
+            console.say(f"{len(ids)} videos {text}: {', '.join(map(printable, ids[:10]))}")
+    if found.is_empty:
+        console.say("no difference")
+    fields = {name: [left, right] for name, left, right in found.fields}
+    return {"fields": fields, "only_left": found.only_left, "only_right": found.only_right, "changed": found.changed}
+
+
+def _estimate(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.index import read_index
+    from pipeline.params import load_params, pick
+    from pipeline.store.estimate import estimate, planned_task, shortages
+
+    known = load_params().extract
+    index, device = read_index(args.index), args.machine().device
+    found = []
+    for name in args.name or known:
+        task = planned_task(name, pick(known, name, kind="extractor"), device=device)
+        found.append(estimate(task, index, out=FEATURES / name))
+    table = [(e.name, e.videos, e.cached, e.rows, _mega(e.shards), _mega(e.to_cache)) for e in found]
+    console.table(("extractor", "videos", "cached", "rows", "store MB", "cache will grow MB"), table)
+    warnings = list(shortages(found))
+    for warning in warnings:
+        console.say(f"warning: {warning}")
+    facts = {e.name: {"videos": e.videos, "cached": e.cached, "rows": e.rows, "store": e.shards} for e in found}
+    return {"stores": facts, "to_cache": sum(e.to_cache for e in found), "warnings": warnings}
+
+
+def _videos(store: Store) -> dict[str, dict[str, Any]]:
+    return store.manifest["videos"]
+
+
+def _mega(size: int) -> float:
+    return round(size / 1e6, 2)
+
+
+def _joined(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+ACTIONS: dict[str, Callable[[argparse.Namespace, Console], dict[str, Any]]] = {
+    "ls": _ls,
+    "show": _show,
+    "verify": _verify,
+    "repair": _repair,
+    "export": _export,
+    "import": _import,
+    "diff": _diff,
+    "estimate": _estimate,
+}

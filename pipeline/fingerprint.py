@@ -1,0 +1,54 @@
+"""The one record of everything that decides a feature, and its differences field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from pipeline.params import Extract
+
+CODE = 2  # raise when sampling, batching or casting would give other numbers for the same record
+BATCH = 8  # frames a forward pass; batches never mix videos, so a video's bytes do not depend on its neighbours
+CLIP_BATCH = 1  # windows a forward pass: on a CPU more gain little, and a window is already sixteen frames
+# Versions that decide a feature's bits. numpy only copies and casts, safetensors only stores: they decide none.
+LIBRARIES = ("torch", "torchvision")  # the arithmetic; the networks and their preprocessing
+DECODERS = {"decord": "decord", "pyav": "av"}  # backend -> package
+
+
+def fingerprint(
+    params: Extract, *, weights: str, preprocessing: Mapping[str, Any], code: int, device: str
+) -> dict[str, Any]:
+    """All but the video's own bytes and its decoder; `weights` is a sha256, or says that there are none."""
+    chosen = params.model_dump(exclude={"max_failed", "weights", "sampling", "outputs", "dtype"})
+    return {
+        "extractor": {**chosen, "code": code, "pipeline_code": CODE, "batch": BATCH},
+        "weights": weights,
+        "preprocessing": dict(preprocessing),
+        "sampling": params.sampling.model_dump(exclude_none=True),
+        "layers": sorted(params.outputs),
+        "dtype": params.dtype,
+        "device": device.split(":")[0],
+        "libraries": {name: version(name) for name in LIBRARIES},
+        "decoders": {backend: version(package) for backend, package in DECODERS.items()},
+    }
+
+
+def video_record(record: Mapping[str, Any], *, sha256: str, backend: str) -> dict[str, Any]:
+    """What decides the features of one video: the key of the feature cache is its hash."""
+    return {"fingerprint": dict(record), "video": sha256, "decoder": backend}
+
+
+def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(field, left, right) of every field that differs; None stands for a field that is not there."""
+    before, after = dict(_fields(left)), dict(_fields(right))
+    names = sorted(before.keys() | after.keys())
+    return [(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]
+
+
+def _fields(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from _fields(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

@@ -1,0 +1,116 @@
+"""Writing a store: shard after shard, tensor after tensor, so that memory holds one video however many there are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import InputError
+from pipeline.publish import fresh_folder
+from pipeline.store.features import VideoFeatures
+from pipeline.store.manifest import (
+    Failure,
+    Output,
+    make_manifest,
+    shard_count,
+    shard_key,
+    shard_name,
+    shard_of,
+    write_manifest,
+)
+from pipeline.store.tensors import Spec, Written, spec_of, write_tensors
+
+
+def write_store(
+    folder: Path,
+    features: Mapping[str, VideoFeatures],
+    *,
+    fingerprint: Mapping[str, Any],
+    failures: Mapping[str, Failure] | None = None,
+    origins: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Publish a whole store at once; until it is complete, `folder` stays as it was.
+
+    `features` may fetch a video anew each time it is asked; `origins` are facts about videos that go into `videos`.
+    """
+    failures = failures or {}
+    count = shard_count(len(features) + len(failures))
+    members: dict[int, list[str]] = defaultdict(list)
+    for video_id in sorted(features):
+        members[shard_of(video_id, count)].append(video_id)
+    scribe = _Scribe(features)
+    with fresh_folder(folder) as temporary:
+        shards = {shard_name(number): scribe.write(temporary, number, ids) for number, ids in sorted(members.items())}
+        manifest = make_manifest(
+            fingerprint=fingerprint,
+            outputs=scribe.outputs,
+            shards=shards,
+            shard_count=count,
+            videos={id_: {"rows": rows, **(origins or {}).get(id_, {})} for id_, rows in sorted(scribe.rows.items())},
+            failures=failures,
+        )
+        write_manifest(temporary, manifest)
+    return manifest
+
+
+class _Scribe:
+    """Writes shards, and remembers what the manifest says about their videos."""
+
+    def __init__(self, features: Mapping[str, VideoFeatures]) -> None:
+        self.features = features
+        self.outputs: dict[str, Output] = {}
+        self.rows: dict[str, int] = {}
+
+    def write(self, folder: Path, number: int, ids: list[str]) -> Written:
+        specs: dict[str, Spec] = {}
+        places: dict[str, tuple[str, str]] = {}  # key -> video, part
+        for video_id in ids:
+            for name, spec in self._specs(video_id).items():
+                specs[shard_key(video_id, name)] = spec
+                places[shard_key(video_id, name)] = (video_id, name)
+        current = _Current(self.features)
+        return write_tensors(folder / shard_name(number), specs, lambda key: current.part(*places[key]))
+
+    def _specs(self, video_id: str) -> dict[str, Spec]:
+        video = self.features[video_id]
+        outputs = {name: Output(array.shape[1:], array.dtype.name) for name, array in sorted(video.items())}
+        self.outputs = self.outputs or outputs
+        require_alike(video_id, video, outputs, expected=self.outputs)
+        self.rows[video_id] = len(video.rows)
+        return {name: spec_of(array) for name, array in video.parts().items()}
+
+
+class _Current:
+    """The video that is being copied: its parts lie side by side in a shard, so each is opened once or twice."""
+
+    def __init__(self, features: Mapping[str, VideoFeatures]) -> None:
+        self.features = features
+        self.video_id: str | None = None
+        self.parts: dict[str, np.ndarray] = {}
+
+    def part(self, video_id: str, name: str) -> np.ndarray:
+        if video_id != self.video_id:
+            self.video_id, self.parts = video_id, self.features[video_id].parts()
+        return self.parts[name]
+
+
+def require_alike(
+    video_id: str, video: VideoFeatures, outputs: Mapping[str, Output], *, expected: Mapping[str, Output]
+) -> None:
+    """All videos of a store have the same tensors, and all tensors of a video the same rows."""
+    if dict(outputs) != dict(expected):
+        raise InputError(f"'{video_id}' has {_shown(outputs)}; the videos before it have {_shown(expected)}")
+    wrong = [name for name, array in video.items() if len(array) != len(video.rows)]
+    if wrong:
+        raise InputError(f"'{video_id}': {', '.join(wrong)} has not {len(video.rows)} rows, as the row table says")
+    bad = [name for name in outputs if "/" in name or name.startswith("rows.")]
+    if bad:
+        raise InputError(f"'{bad[0]}' cannot name a tensor: no slash, and not rows.*")
+
+
+def _shown(outputs: Mapping[str, Output]) -> str:
+    return ", ".join(f"{name} {list(out.shape)} {out.dtype}" for name, out in outputs.items()) or "no tensors"

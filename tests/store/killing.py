@@ -1,0 +1,115 @@
+"""`framescribe extract`, killed again and again: run as a program of its own, which forks the runs it kills.
+
+Forking after the imports makes a run cheap, so that most of the kills meet work and not `import torch`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+import pipeline.extraction  # noqa: F401 - torch, once, before all the runs
+from pipeline.cli import main
+from pipeline.store import open_store
+from pipeline.store.verify import verify
+from tests.store.making import TOY, add_toy_family, content
+
+PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {"toy": TOY}, "train": {}}
+STORE = Path("features/toy")
+VICTIMS = ("all", "all", "main", "child")
+
+
+def start() -> int:
+    """A run of the real command in a process group of its own."""
+    process = os.fork()
+    if process == 0:
+        os.setpgid(0, 0)
+        os._exit(main(["extract", "toy", "--quiet", "--profile", "one.yaml"]))
+    return process
+
+
+def finish(process: int) -> bool:
+    _, status = os.waitpid(process, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def undisturbed() -> tuple[dict[str, str], float]:
+    os.environ["FRAMESCRIBE_CACHE"] = "cache-reference"
+    started = time.monotonic()
+    if not finish(start()):
+        raise SystemExit("the undisturbed run failed")
+    seconds = time.monotonic() - started
+    reference = content(STORE)
+    shutil.rmtree(STORE)
+    return reference, seconds
+
+
+def kill(process: int, victim: str, numbers: random.Random) -> bool:
+    """Whether there was something to kill."""
+    try:
+        children = psutil.Process(process).children(recursive=True)
+        if psutil.Process(process).status() == psutil.STATUS_ZOMBIE:
+            return False
+        if victim == "child" and children:
+            numbers.choice(children).kill()
+        else:
+            os.kill(process, signal.SIGKILL)
+            for child in children if victim == "all" else []:
+                child.kill()
+    except psutil.NoSuchProcess:
+        return False
+    return True
+
+
+def require_readable_or_absent() -> None:
+    """Whatever is there under the store's name is a whole store."""
+    if STORE.exists():
+        open_store(STORE)
+        problems = verify(STORE)
+        if problems:
+            raise SystemExit(f"half a store: {problems}")
+
+
+def campaign(number: int, *, most: int, seconds: float, numbers: random.Random) -> int:
+    """Runs with an empty cache at first, each killed at a random moment, until one ends by itself; the kills."""
+    os.environ["FRAMESCRIBE_CACHE"] = f"cache-{number}"
+    kills = 0
+    while True:
+        process = start()
+        time.sleep(numbers.uniform(0, seconds))
+        killed = kills < most and kill(process, numbers.choice(VICTIMS), numbers)
+        kills += killed
+        whole = finish(process)
+        require_readable_or_absent()
+        if whole:
+            return kills
+
+
+def run(folder: Path, *, kills: int, seed: int) -> dict[str, object]:
+    os.chdir(folder)
+    add_toy_family()
+    (folder / "params.yaml").write_text(json.dumps(PARAMS))
+    (folder / "one.yaml").write_text("workers: 1\ndevice: cpu\n")
+    numbers = random.Random(seed)
+    reference, seconds = undisturbed()
+    done, campaigns = 0, 0
+    while done < kills:
+        campaigns += 1
+        done += campaign(campaigns, most=kills - done, seconds=seconds, numbers=numbers)
+        if content(STORE) != reference:
+            raise SystemExit(f"campaign {campaigns}: other bytes than undisturbed")
+    left = [path.name for path in STORE.parent.iterdir()]
+    unfinished = list(Path(os.environ["FRAMESCRIBE_CACHE"]).glob("features/unfinished/*"))
+    return {"kills": done, "campaigns": campaigns, "left": left, "unfinished": len(unfinished)}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(run(Path(sys.argv[1]), kills=int(sys.argv[2]), seed=int(sys.argv[3]))) + "\n")

@@ -1,0 +1,144 @@
+"""A store as other people's files, and other people's files as a store."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.errors import InputError, MissingToolError
+from pipeline.store import Store, open_store, write_store
+from pipeline.store.export import export
+from pipeline.store.foreign import import_features
+from pipeline.store.verify import verify
+from tests.store.making import content, features
+
+VIDEOS = {
+    name: features(number, rows=number + 1) for number, name in enumerate(["a", "b.c", "ü d", "x/y", "caf\udce9"])
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    write_store(tmp_path / "store", VIDEOS, fingerprint={"weights": "random"})
+    return open_store(tmp_path / "store")
+
+
+def require_same(store: Store, videos: dict) -> None:
+    assert set(store) == set(videos)
+    for video_id, video in videos.items():
+        for name, array in video.parts().items():
+            np.testing.assert_array_equal(store[video_id].parts()[name], array)
+            assert store[video_id].parts()[name].dtype == array.dtype
+
+
+@pytest.mark.parametrize("form", ["npy", "npz", "hdf5"])
+def test_what_goes_out_comes_back_in(store: Store, tmp_path: Path, form: str) -> None:
+    if form == "hdf5":
+        pytest.importorskip("h5py", reason="HDF5 is an optional extra: framescribe[hdf5]")
+    out = tmp_path / ("out.h5" if form == "hdf5" else "out")
+
+    assert export(store, out, form=form) == len(VIDEOS)
+    import_features(out, tmp_path / "back")
+
+    require_same(open_store(tmp_path / "back"), VIDEOS)
+    assert verify(tmp_path / "back") == []
+    shards = {name for name in content(tmp_path / "back") if name.startswith("shard")}
+    assert {name: content(tmp_path / "back")[name] for name in shards} == {
+        name: sha256 for name, sha256 in content(tmp_path / "store").items() if name in shards
+    }
+
+
+@pytest.mark.parametrize("form", ["npy", "npz", "webdataset"])
+def test_equal_stores_give_equal_exports(store: Store, tmp_path: Path, form: str) -> None:
+    outs = [tmp_path / name for name in "pq"]
+    for out in outs:
+        export(store, out, form=form)
+    files = [{path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()} for out in outs]
+
+    assert files[0] == files[1]
+    assert json.loads((outs[0] / "about.json").read_text())["fingerprint"] == {"weights": "random"}
+
+
+def test_webdataset_samples_have_one_name_up_to_the_first_dot(store: Store, tmp_path: Path) -> None:
+    export(store, tmp_path / "out", form="webdataset")
+    samples: dict[str, dict[str, bytes]] = {}
+    for path in sorted((tmp_path / "out").glob("*.tar")):
+        with tarfile.open(path) as tar:
+            for member in tar:
+                stem, _, kind = member.name.partition(".")
+                samples.setdefault(stem, {})[kind] = tar.extractfile(member).read()  # type: ignore[union-attr]
+
+    assert len(samples) == len(VIDEOS)
+    for sample in samples.values():
+        video = VIDEOS[json.loads(sample["json"])["id"]]
+        np.testing.assert_array_equal(np.load(io.BytesIO(sample["pool.npy"])), video["pool"])
+        np.testing.assert_array_equal(np.load(io.BytesIO(sample["rows.npz"]))["start"], video.rows.start)
+
+
+def test_hdf5_without_its_package_names_the_extra(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    (tmp_path / "some.h5").write_bytes(b"")
+
+    with pytest.raises(MissingToolError, match=r"h5py, which is not installed\n.*framescribe\[hdf5\]"):
+        export(store, tmp_path / "out.h5", form="hdf5")
+    with pytest.raises(MissingToolError, match=r"framescribe\[hdf5\]"):
+        import_features(tmp_path / "some.h5", tmp_path / "back")
+    assert not (tmp_path / "out.h5").exists()
+
+
+def test_a_folder_of_npy_files_as_people_have_them(tmp_path: Path) -> None:
+    """One vector or one matrix a video; nobody says which second a row is, so nobody is told one."""
+    (tmp_path / "theirs").mkdir()
+    np.save(tmp_path / "theirs/video0_rgb.npy", np.ones((5, 8), np.float32))
+    np.save(tmp_path / "theirs/100%25_rgb.npy", np.zeros((2, 8), np.float32))
+    import_features(tmp_path / "theirs", tmp_path / "store", tensor="i3d", suffix="_rgb")
+    video = open_store(tmp_path / "store")["video0"]
+
+    assert set(open_store(tmp_path / "store")) == {"video0", "100%25"}
+    assert video["i3d"].shape == (5, 8)
+    assert np.isnan(video.rows.start).all()
+    assert (video.rows.first_frame == -1).all()
+    assert verify(tmp_path / "store") == []
+
+    np.save(tmp_path / "theirs/100%25_rgb.npy", np.zeros(8, np.float32))
+    import_features(tmp_path / "theirs", tmp_path / "store", row_seconds=0.64, suffix="_rgb")
+    assert open_store(tmp_path / "store")["100%25"]["features"].shape == (1, 8)
+    np.testing.assert_allclose(open_store(tmp_path / "store")["video0"].rows.end, np.arange(1, 6) * 0.64)
+
+
+def test_an_hdf5_file_of_one_matrix_a_video(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="HDF5 is an optional extra: framescribe[hdf5]")
+    with h5py.File(tmp_path / "theirs.hdf5", "w") as file:
+        file["video0"] = np.ones((5, 8), np.float32)
+        file["video1"] = np.ones((3, 8), np.float32)
+    import_features(tmp_path / "theirs.hdf5", tmp_path / "store", tensor="c3d")
+
+    assert open_store(tmp_path / "store")["video1"]["c3d"].shape == (3, 8)
+
+
+def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    with pytest.raises(InputError, match="there is no"):
+        import_features(folder, tmp_path / "store")
+    folder.mkdir()
+    with pytest.raises(InputError, match="holds no features"):
+        import_features(folder, tmp_path / "store")
+    (folder / "bad.npy").write_bytes(b"not an array")
+    with pytest.raises(InputError, match=r"bad\.npy' is not an array"):
+        import_features(folder, tmp_path / "store")
+    np.save(folder / "bad.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match=r"bad\.npy' is not an array"):
+        import_features(folder, tmp_path / "store")
+    np.save(folder / "bad.npy", np.ones((2, 3)))
+    np.save(folder / "good.npy", np.ones((2, 4)))
+    with pytest.raises(InputError, match=r"'bad' has features \[3\] float64; the videos before it have features \[4\]"):
+        import_features(folder, tmp_path / "store")
+    assert not (tmp_path / "store").exists()
