@@ -1,4 +1,4 @@
-"""`kill -9` at random moments: the resumed run ends in the bytes of an undisturbed one."""
+"""`kill -9` at random moments: the resumed run ends in the bytes of an undisturbed one, and redoes nothing finished."""
 
 from __future__ import annotations
 
