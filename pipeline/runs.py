@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -40,11 +43,25 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
         "max_words": max_words,
         "captions": {name: file_sha256(captions / name) for name in ("captions.json", "vocabulary.json")},
         "features": {slot: store.manifest["shards"] for slot, store in source.stores.items()},
+        "code": {module.__name__: file_sha256(Path(str(module.__file__))) for module in _code(params.model)},
         "torch": version("torch"),
         "device": device,
     }
     folder = cache_folder("training") / record_sha256(decides)
     return Trainer(model, corpus, vocabulary, source, params, max_words, folder, device)
+
+
+def _code(model: str) -> list[ModuleType]:
+    """Whose sources decide what training does: half a run by other code must not be resumed."""
+    names = (
+        "models.base",
+        "models.layers",
+        "models.word_lstm",
+        f"models.{model}",
+        "pipeline.batches",
+        "pipeline.training",
+    )
+    return [importlib.import_module(name) for name in names]
 
 
 def _steady_arithmetic() -> None:
@@ -80,6 +97,7 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> Non
     with fresh_folder(out) as temporary:
         write_bytes(temporary / "model.safetensors", trainer.best_path.read_bytes())
         write_json(temporary / "run.json", facts)
+    shutil.rmtree(trainer.folder)  # it served to resume, and there is nothing left to resume
 
 
 def describe_store(source: FeatureSource, slot: str) -> dict[str, Any]:

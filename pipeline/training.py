@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.base import Captioner, select
+from models.base import Captioner, State, select
 from pipeline.batches import CaptionBatch, FeatureSource, training_pairs
 from pipeline.captioning import caption_videos
 from pipeline.checkpoint import load_progress, save_model, save_progress
@@ -101,15 +101,15 @@ class Trainer:
 
     def _update(self, batch: CaptionBatch, optimizer: torch.optim.Optimizer) -> tuple[float, int]:
         features = self.source.batch(batch.video_ids, device=self.device)
-        targets = batch.words.to(self.device)
         state = self.model.encode(features)
-        logits = teacher_forced(self.model, select(state, batch.video_of.to(self.device)), targets)
-        loss = word_loss(logits, targets, smoothing=self.settings.label_smoothing)
+        captioned = select(state, batch.video_of.to(self.device))
+        logits, words = teacher_forced(self.model, captioned, batch.words.to(self.device))
+        loss = word_loss(logits, words, smoothing=self.settings.label_smoothing)
         optimizer.zero_grad(set_to_none=True)
         (loss + self.model.extra_loss(features, state).to(self.device)).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         optimizer.step()
-        return float(loss.detach()), int((targets != PAD).sum())
+        return float(loss.detach()), len(words)
 
     def validate(self) -> float:
         sentences = caption_videos(
@@ -130,20 +130,35 @@ class Trainer:
         return CiderScorer({id_: [" ".join(tokenize(text)) for text in texts] for id_, texts in references.items()})
 
 
-def teacher_forced(model: Captioner, state: dict[str, Tensor], targets: Tensor) -> Tensor:
-    """Scores of every next word given the right previous ones: (N, T) -> (N, T, V)."""
+def teacher_forced(model: Captioner, state: State, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores (W, V) of all W real words of (N, T) captions given the right previous ones, and those words (W,).
+
+    Longest captions first, so that finished ones leave the batch: padding costs nothing.
+    """
+    lengths, order = (targets != PAD).sum(1).sort(descending=True, stable=True)
+    targets, state = targets[order], select(state, order)
     previous = torch.cat([torch.full_like(targets[:, :1], BOS), targets[:, :-1]], 1)
-    outputs = []
-    for words in previous.unbind(1):
-        step = model.step(state, words)
+    outputs, words = [], []
+    for position, active in enumerate(_active(lengths)):
+        step = model.step(_first_rows(state, active), previous[:active, position])
         state = step.state
         outputs.append(step.output)
-    return model.logits(torch.stack(outputs, 1))
+        words.append(targets[:active, position])
+    return model.logits(torch.cat(outputs)), torch.cat(words)
 
 
-def word_loss(logits: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Tensor:
-    """Mean cross-entropy per word; padding does not count."""
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD, label_smoothing=smoothing)
+def _active(lengths: Tensor) -> list[int]:
+    """How many captions still have a word at each position."""
+    return [int((lengths > position).sum()) for position in range(int(lengths[0]))]
+
+
+def _first_rows(state: State, rows: int) -> State:
+    return {name: tensor[:rows] if len(tensor) > rows else tensor for name, tensor in state.items()}
+
+
+def word_loss(logits: Tensor, words: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    """Mean cross-entropy per word."""
+    return F.cross_entropy(logits, words, label_smoothing=smoothing)
 
 
 def curves_csv(history: History) -> str:

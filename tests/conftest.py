@@ -2,8 +2,14 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("framescribe", deadline=None)  # no test asserts a time
 settings.load_profile("framescribe")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest file first: a file runs on one worker, and the others fill the second one meanwhile."""
+    items.sort(key=lambda item: "test_graph" not in item.nodeid)

@@ -50,9 +50,10 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def _check(dataset: Dataset, console: Console) -> dict[str, Any]:
     """Everything that can be known without decoding; the same rules as the assemble stage."""
-    from pipeline.datasets import load_annotations, match_videos, require_match, video_files
+    from pipeline.datasets import load_annotations, match_videos, require_match
+    from pipeline.stages.decode import find_videos
 
-    files = video_files(Path(dataset.videos))
+    files = find_videos(Path(dataset.videos))
     annotations = load_annotations(dataset)
     match = match_videos(annotations, files)
     require_match(match, annotations, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {dataset.videos}")

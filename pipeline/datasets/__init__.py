@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.datasets.annotations import SPLITS, Annotations, named
-from pipeline.datasets.folder import video_files
 from pipeline.datasets.matching import Match, match_videos, require_match
 from pipeline.datasets.msrvtt import load_msrvtt
 from pipeline.datasets.msvd import load_msvd
@@ -25,7 +24,6 @@ __all__ = [
     "match_videos",
     "named",
     "require_match",
-    "video_files",
 ]
 
 # data set → split rule → how its annotations are read

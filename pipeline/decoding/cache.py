@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from pipeline import publish
@@ -15,6 +17,7 @@ from pipeline.decoding.reader import inspect_video
 from pipeline.decoding.reasons import TRANSIENT, DecodeError
 from pipeline.hashing import file_sha256, record_sha256
 
+_one_at_a_time: defaultdict[str, Lock] = defaultdict(Lock)
 EXAMINATION = 1  # raise when an examination of the same bytes would find something else
 
 
@@ -26,29 +29,25 @@ def examined(path: str, *, limits: Limits, folder: Path) -> tuple[str, dict[str,
     """sha256, facts, and whether they were already known. Failures that the content alone explains are kept too."""
     sha256 = _sha256(path)
     entry = folder / sha256[:2] / f"{sha256}-{_fingerprint(limits)}.json"
-    known = _read(entry)
-    if known is not None:
-        if "reason" in known:
-            raise DecodeError(known["reason"], _with_path(known["message"], path), hint=known["hint"])
-        return sha256, known, True
-    facts = _examined_now(path, limits=limits, entry=entry)
-    if "fault" not in facts:
-        publish.write_bytes(entry, json.dumps(facts).encode())
-    return sha256, facts, False
+    with _one_at_a_time[str(entry)]:  # copies of one video under several names are examined once
+        known = _read(entry)
+        facts = known or _examined_now(path, limits=limits, entry=entry)
+    if "reason" in facts:
+        raise DecodeError(facts["reason"], _with_path(facts["message"], path), hint=facts["hint"])
+    return sha256, facts, known is not None
 
 
 def _examined_now(path: str, *, limits: Limits, entry: Path) -> dict[str, Any]:
     try:
-        return inspect_video(path, limits=limits)
+        facts = inspect_video(path, limits=limits)
     except DecodeError as error:
-        if error.reason not in TRANSIENT:
-            kept = {
-                "reason": error.reason,
-                "message": error.message.replace(f"'{path}'", "'{path}'"),
-                "hint": error.hint,
-            }
-            publish.write_bytes(entry, json.dumps(kept).encode())
-        raise
+        if error.reason in TRANSIENT:
+            raise
+        message = error.message.replace(f"'{path}'", "'{path}'")  # the content may come back under another name
+        facts = {"reason": error.reason, "message": message, "hint": error.hint}
+    if "fault" not in facts:
+        publish.write_bytes(entry, json.dumps(facts).encode())
+    return facts
 
 
 def _with_path(message: str, path: str) -> str:

@@ -137,6 +137,7 @@ def serve(channel: Channel, *, memory: int, operations: dict[str, Operation]) ->
 def _answer(session: Session, request: dict[str, Any], operations: dict[str, Operation]) -> None:
     # the default action of SIGALRM ends the process even while native code never returns to Python
     signal.setitimer(signal.ITIMER_REAL, request["limits"]["timeout"] + ORPHAN_SECONDS)
+    os.chdir(request["folder"])
     try:
         for message in operations[request["operation"]](session, request):
             session.send(message)

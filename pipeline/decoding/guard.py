@@ -54,7 +54,8 @@ class Guard:
 
     def request(self, operation: str, *, path: str, region: Region | None = None, **details: Any) -> Iterator[Any]:
         """Messages of an operation. Leaving early stops the child; time between messages is the caller's own."""
-        self._send({"operation": operation, "path": path, "limits": asdict(self.limits), **details}, path=path)
+        context = {"limits": asdict(self.limits), "folder": str(Path.cwd())}  # the child may be older than a chdir
+        self._send({"operation": operation, "path": path, **context, **details}, path=path)
         budget = self.limits.timeout
         finished = False
         try:

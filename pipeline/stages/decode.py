@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.params import Decode
 
 OUT = Path("data/index")
+WHERE_VIDEOS_COME_FROM = "framescribe demo-data makes the demo set; framescribe dataset use points at your own"
 # What lies beside videos and is not one. Any other file is taken for a video and must prove itself.
 SIDECARS = frozenset(
     {".txt", ".md", ".json", ".jsonl", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".html", ".py", ".log", ".dvc"}
@@ -83,7 +84,7 @@ def run(*, videos: Path, out: Path, params: Decode, workers: int = 1, console: C
 def find_videos(videos: Path) -> dict[str, Path]:
     """Files by id, which is the name without its suffix; sub-folders are searched, hidden names are passed over."""
     if not os.path.lexists(videos):
-        raise InputError(f"there is no '{videos}'", hint="framescribe decode FOLDER_OF_VIDEOS")
+        raise InputError(f"there is no '{videos}'", hint=WHERE_VIDEOS_COME_FROM)
     paths = sorted(_walk(videos, seen=set())) if videos.is_dir() else [videos]
     found: dict[str, Path] = {}
     for path in paths:
@@ -91,7 +92,7 @@ def find_videos(videos: Path) -> dict[str, Path]:
         if other != path:
             raise InputError(f"'{other}' and '{path}' would both have the id '{path.stem}'", hint="rename one of them")
     if not found:
-        raise InputError(f"'{videos}' holds no files", hint="framescribe decode FOLDER_OF_VIDEOS")
+        raise InputError(f"'{videos}' holds no files", hint=WHERE_VIDEOS_COME_FROM)
     return found
 
 

@@ -131,9 +131,9 @@ def missing_annotations(folder):
     [
         (remove_video, "captions without a video (1): video8000"),
         (add_video, "videos without captions (1): holiday"),
-        (same_id_twice, "several files of one id (1): video0"),
-        (empty_folder, "../raw holds no video file"),
-        (missing_folder, "../raw is not a folder"),
+        (same_id_twice, "would both have the id 'video0'"),
+        (empty_folder, "'../raw' holds no files"),
+        (missing_folder, "there is no '../raw'"),
         (malformed_json, "../info.json is not valid JSON: expected value at line 1 column 13"),
         (missing_annotations, "../info.json does not exist"),
     ],
@@ -168,7 +168,7 @@ def test_videos_may_lie_in_folders_below(project):
 
 def test_show_reports_a_broken_choice(project, capsys):
     assert main(["dataset", "show"]) == 3
-    assert "data/demo/videos is not a folder" in capsys.readouterr().err
+    assert "there is no 'data/demo/videos'" in capsys.readouterr().err
 
 
 def test_outside_a_project_there_is_nothing_to_rewrite(project, monkeypatch, capsys):

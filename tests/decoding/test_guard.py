@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decoding import DecodeError, Limits, guard, read_frames
+from pipeline.decoding import DecodeError, Limits, guard, inspect_video, read_frames
 from pipeline.index import VideoRow
 from tests.clips import judged_frames, write_clip
 
@@ -104,6 +104,16 @@ def test_one_child_serves_many_videos(clip: Clip, row_of: RowOf) -> None:
     assert len(processes) == 1
 
 
+def test_a_reused_child_follows_its_parent_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same relative name in two folders is two videos."""
+    for frames in (3, 5):
+        folder = tmp_path / str(frames)
+        folder.mkdir()
+        write_clip(folder / "x.mp4", frames=frames)
+        monkeypatch.chdir(folder)
+        assert inspect_video("x.mp4", limits=Limits(timeout=81))["frames"] == frames
+
+
 def test_a_child_that_has_grown_is_replaced(monkeypatch: pytest.MonkeyPatch, clip: Clip, row_of: RowOf) -> None:
     limits = Limits(timeout=78)
     monkeypatch.setattr(guard, "KEEP_MB", 1)
@@ -190,7 +200,7 @@ def test_the_parent_loads_no_native_decoder(clip: Clip) -> None:
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_child_does_not_outlive_its_parent(busy: bool, clip: Clip) -> None:
     """An idle one sees the channel close; one that hangs in native code is ended by its own timer."""
-    hang = {"operation": "hang", "path": str(clip("hangs_decord.mp4")), "limits": {"timeout": 0.5}}
+    hang = {"operation": "hang", "path": str(clip("hangs_decord.mp4")), "limits": {"timeout": 0.5}, "folder": "/"}
     program = f"""
         import os, signal, time
         from pipeline.decoding import guard, Limits

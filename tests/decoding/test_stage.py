@@ -83,6 +83,22 @@ def test_a_new_video_costs_one_video(videos: Path, tmp_path: Path, monkeypatch: 
     assert examined == [str(videos / "new.mp4")]
 
 
+def test_copies_of_a_video_are_decoded_once(tmp_path: Path, clip: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when several workers meet the same content at the same moment, good or bad."""
+    folder = tmp_path / "videos"
+    folder.mkdir()
+    for number in range(12):
+        shutil.copy(clip("good.mp4"), folder / f"good_{number:02}.mp4")
+        shutil.copy(clip("page.mp4"), folder / f"page_{number:02}.mp4")
+    examined: list[str] = []
+    original = cache.inspect_video
+    monkeypatch.setattr(cache, "inspect_video", lambda path, **rest: examined.append(path) or original(path, **rest))
+    decode.run(videos=folder, out=tmp_path / "out", params=Decode(max_failed=12), workers=4, console=QUIET)
+    index = read_index(tmp_path / "out")
+    assert (len(index.rows), len(index.quarantined), len(examined)) == (12, 12, 2)
+    assert all(row.path in row.message for row in index.quarantined.values())
+
+
 def test_a_stopped_run_goes_on(videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was finished before Ctrl-C is not done again, and the index is that of a run in one go."""
     original = cache.inspect_video
@@ -152,7 +168,7 @@ def test_command_line(
 
 def test_videos_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"there is no 'nowhere'[\s\S]*framescribe decode"):
+    with pytest.raises(InputError, match=r"there is no 'nowhere'[\s\S]*framescribe dataset use"):
         run(Path("nowhere"), tmp_path / "out")
     (tmp_path / "bare").mkdir()
     with pytest.raises(InputError, match="'bare' holds no files"):
