@@ -94,13 +94,13 @@ def sweep(folder: Path, *, name: str = "") -> list[Path]:
 
 
 def _temporary(path: Path, folder: Path) -> Path:
-    """Of this thread alone: two writers of one path never share it."""
-    return folder / f".{path.name}.{threading.get_ident()}.{socket.gethostname()}-{os.getpid()}.tmp"
+    """Of this thread alone: two writers of one path never share it; and the name tells whose it is."""
+    return folder / f".{path.name}.{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}.tmp"
 
 
 def _is_abandoned(path: Path) -> bool:
     """Whether the process in the name is gone; of another machine only the age can tell."""
-    host, _, process = path.name.removesuffix(".tmp").rpartition("-")
+    host, process, *_ = [*path.name.removesuffix(".tmp").rsplit("-", 2), ""]
     if host.endswith(f".{socket.gethostname()}") and process.isdigit():
         return not _runs(int(process))
     try:

@@ -78,17 +78,26 @@ def require_readable_or_absent() -> None:
             raise SystemExit(f"half a store: {problems}")
 
 
+def entries() -> dict[str, int]:
+    """What the cache has, by inode: an entry that is written again has another one."""
+    found = Path(os.environ["FRAMESCRIBE_CACHE"]).glob("features/??/*")
+    return {path.name: path.stat().st_ino for path in found}
+
+
 def campaign(number: int, *, most: int, seconds: float, numbers: random.Random) -> int:
     """Runs with an empty cache at first, each killed at a random moment, until one ends by itself; the kills."""
     os.environ["FRAMESCRIBE_CACHE"] = f"cache-{number}"
     kills = 0
     while True:
+        before = entries()
         process = start()
         time.sleep(numbers.uniform(0, seconds))
         killed = kills < most and kill(process, numbers.choice(VICTIMS), numbers)
         kills += killed
         whole = finish(process)
         require_readable_or_absent()
+        if not before.items() <= entries().items():
+            raise SystemExit("a finished video was computed again")
         if whole:
             return kills
 

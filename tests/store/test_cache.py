@@ -93,9 +93,9 @@ def test_unfinished_entries_of_dead_processes_are_cleared(own_cache: Path) -> No
     workshop = own_cache / "features/unfinished"
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    dead = workshop / f".x.safetensors.{socket.gethostname()}-{ended.pid}.tmp"
-    alive = workshop / f".y.safetensors.{socket.gethostname()}-{os.getpid()}.tmp"
-    elsewhere = workshop / ".z.safetensors.otherhost-1.tmp"
+    dead = workshop / f".x.safetensors.{socket.gethostname()}-{ended.pid}-7.tmp"
+    alive = workshop / f".y.safetensors.{socket.gethostname()}-{os.getpid()}-7.tmp"
+    elsewhere = workshop / ".z.safetensors.otherhost-1-7.tmp"
     for path in (dead, alive, elsewhere):
         path.write_bytes(b"half")
 

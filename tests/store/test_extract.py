@@ -145,7 +145,11 @@ def test_rows_say_what_they_are(videos: Path, tmp_path: Path) -> None:
 
 def test_a_video_too_short_for_one_window_is_present_with_no_row(videos: Path, tmp_path: Path) -> None:
     index = index_of(videos, tmp_path / "index")
-    extracted(index, tmp_path / "store", params=toy(sampling={"window": 100, "stride": 100}))
+    extracted(
+        index,
+        tmp_path / "store",
+        params=toy(family="toy_clips", outputs=["colour"], sampling={"window": 100, "stride": 100}),
+    )
     store = open_store(tmp_path / "store")
 
     assert store["clip000"]["colour"].shape == (0, 3)

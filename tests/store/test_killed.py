@@ -1,4 +1,4 @@
-"""`kill -9` at random moments: the resumed run ends in the bytes of an undisturbed one."""
+"""`kill -9` at random moments: the resumed run ends in the bytes of an undisturbed one, and redoes nothing finished."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def killed_often(folder: Path, *, kills: int, seed: int) -> dict[str, object]:
     return json.loads(result.stdout.splitlines()[-1])
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("kills", "seed"), [(20, 1), pytest.param(200, 2, marks=pytest.mark.slow)])
 def test_random_kills_change_no_byte(tmp_path: Path, kills: int, seed: int) -> None:
     outcome = killed_often(tmp_path, kills=kills, seed=seed)
