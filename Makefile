@@ -53,7 +53,7 @@ format: setup ## let ruff rewrite the files
 
 lock: setup ## resolve pyproject.toml into requirements.lock
 	@$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --extra cluster --extra dev --no-header --no-emit-index-url --output-file requirements.lock pyproject.toml
+	  --all-extras --no-header --no-emit-index-url --output-file requirements.lock pyproject.toml
 
 bench: setup ## print the measured ratios of benchmarks/
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -167,25 +168,35 @@ def extractor_of(params: Extract, *, device: str) -> Extractor:
     if (takes == "clips") != (window is not None):
         rule = "window and stride" if takes == "clips" else "every, count or fps"
         raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
-    settings = {} if window is None else {"window": window}
+    settings = dict(params.options) if window is None else {**params.options, "window": window}
     names = params.family, params.network, tuple(params.outputs), params.weights
     return load_extractor(*names, device, **settings)
 
 
 @cache
 def load_extractor(
-    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, **settings: int
+    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, **settings: Any
 ) -> Extractor:
     """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
     import torch
 
     torch.set_num_threads(1)
     keep_freed_memory()
+    build = family_module(family).build
+    require_known_options(family, build, settings)
     state = None if weights == RANDOM else load_weights(weights)
     try:
-        return family_module(family).build(network, outputs=outputs, weights=state, device=device, **settings)
+        return build(network, outputs=outputs, weights=state, device=device, **settings)
     except UnknownOutputError as error:
         raise UsageError(str(error)) from error
+
+
+def require_known_options(family: str, build: Callable[..., Extractor], settings: Mapping[str, Any]) -> None:
+    given_otherwise = {"network", "outputs", "weights", "device", "window"}
+    known = [name for name in inspect.signature(build).parameters if name not in given_otherwise]
+    unknown = [name for name in settings if name not in {*known, "window"}]
+    if unknown:
+        raise UsageError(f"'{family}' has no option {', '.join(unknown)}; it has: {', '.join(known) or 'none'}")
 
 
 def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.Rows) -> dict[str, np.ndarray]:

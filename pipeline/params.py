@@ -62,6 +62,7 @@ class Extract(Section):
     weights: str  # name in the weights registry, or "random"
     sampling: Sampling
     outputs: list[str] = ["pool"]
+    options: dict[str, int | float | bool | str] = {}  # the family's own settings
     dtype: Literal["float16", "float32"] = "float32"
     max_failed: int = Field(default=0, ge=0)
 

@@ -75,3 +75,11 @@ def test_sampling_must_fit_the_family(family: str, rule: dict, message: str) -> 
     params = Extract(family=family, network="x", weights="random", sampling=Sampling(**rule))
     with pytest.raises(UsageError, match=message):
         extractor_of(params, device="cpu")
+
+
+def test_an_option_the_family_does_not_have_is_refused() -> None:
+    params = Extract(
+        family="frames", network="squeezenet1_1", weights="random", sampling=Sampling(every=1), options={"sise": 2}
+    )
+    with pytest.raises(UsageError, match="no option sise"):
+        extractor_of(params, device="cpu")

@@ -43,6 +43,7 @@ class Guard:
         self.limits = limits
         self.arena = Arena()
         self.alive = True
+        self._killed = False
         self.cost = {"peak_mb": 0.0, "cpu_seconds": 0.0}  # of the child so far, as of its last answer
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the guard
         parent_end, child_end = socket.socketpair()
@@ -79,10 +80,11 @@ class Guard:
 
     def waits(self) -> bool:
         """Whether the child is there to be asked; it may have been ended from outside while it was idle."""
-        return self.alive and self._process.poll() is None
+        return self.alive and not self._killed and self._process.poll() is None
 
     def kill(self) -> None:
-        """End the child from another thread; whoever waits for it is told."""
+        """End the child from another thread; whoever waits for it is told. It is not dead at once, so this is noted."""
+        self._killed = True
         self._process.kill()
 
     def close(self) -> None:

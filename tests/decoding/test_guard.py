@@ -149,6 +149,23 @@ def test_a_child_that_died_while_idle_is_replaced(clip: Clip, row_of: RowOf) -> 
     assert len(list(read_frames(row, [0, 1], limits=limits))) == 2
 
 
+def test_a_child_that_is_being_killed_is_not_asked_again(
+    clip: Clip, row_of: RowOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal takes effect a little later, and until then the process looks alive."""
+    limits = Limits(timeout=81)
+    row = row_of(clip("good.mp4"))
+    list(read_frames(row, [0], limits=limits))
+    with guard.borrowed_guard(limits) as child, monkeypatch.context() as patch:
+        patch.setattr(child._process, "kill", lambda: None)
+        guard.kill_all()
+    assert child._process.poll() is None
+    assert not child.waits()
+    with guard.borrowed_guard(limits) as other:
+        assert other is not child
+    child.close()
+
+
 def test_leaving_early_keeps_the_child(clip: Clip, row_of: RowOf) -> None:
     limits = Limits(timeout=80)
     for name in ("good.mp4", "one_pixel.mov", "fast.mp4"):

@@ -5,6 +5,7 @@ Forking after the imports makes a run cheap, so that most of the kills meet work
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import random
@@ -25,6 +26,7 @@ from tests.store.making import TOY, add_toy_family, content
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {"toy": TOY}, "train": {}}
 STORE = Path("features/toy")
 VICTIMS = ("all", "all", "main", "child")
+PATIENCE = 180  # seconds after which a run says where it hangs, and ends
 
 
 def start() -> int:
@@ -32,19 +34,21 @@ def start() -> int:
     process = os.fork()
     if process == 0:
         os.setpgid(0, 0)
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
         os._exit(main(["extract", "toy", "--quiet", "--profile", "one.yaml"]))
     return process
 
 
-def finish(process: int) -> bool:
+def finish(process: int) -> int:
+    """The exit code; negative for a signal."""
     _, status = os.waitpid(process, 0)
-    return os.waitstatus_to_exitcode(status) == 0
+    return os.waitstatus_to_exitcode(status)
 
 
 def undisturbed() -> tuple[dict[str, str], float]:
     os.environ["FRAMESCRIBE_CACHE"] = "cache-reference"
     started = time.monotonic()
-    if not finish(start()):
+    if finish(start()) != 0:
         raise SystemExit("the undisturbed run failed")
     seconds = time.monotonic() - started
     reference = content(STORE)
@@ -94,11 +98,13 @@ def campaign(number: int, *, most: int, seconds: float, numbers: random.Random) 
         time.sleep(numbers.uniform(0, seconds))
         killed = kills < most and kill(process, numbers.choice(VICTIMS), numbers)
         kills += killed
-        whole = finish(process)
+        code = finish(process)
+        if code != 0 and not killed:
+            raise SystemExit(f"a run that nobody killed ended with {code}")
         require_readable_or_absent()
         if not before.items() <= entries().items():
             raise SystemExit("a finished video was computed again")
-        if whole:
+        if code == 0:
             return kills
 
 
