@@ -37,20 +37,20 @@ class Decode(Section):
 
 
 class Sampling(Section):
-    """Exactly one of `every`, `count`, `fps` chooses frames; `window` and `stride` group consecutive frames."""
+    """One of `every`, `count`, `fps` chooses frames; `window` and `stride` group the chosen ones, else all."""
 
     every: int | None = Field(default=None, gt=0)
     count: int | None = Field(default=None, gt=0)
     fps: float | None = Field(default=None, gt=0)
     window: int | None = Field(default=None, gt=0)
     stride: int | None = Field(default=None, gt=0)
-    tail: Literal["drop", "pad", "loop"] = "drop"
+    tail: Literal["drop", "pad", "loop", "each"] = "drop"
 
     @model_validator(mode="after")
     def one_rule(self) -> Sampling:
-        chosen = [name for name in ("every", "count", "fps", "window") if getattr(self, name) is not None]
-        if len(chosen) != 1:
-            raise ValueError(f"give exactly one of every, count, fps, window; got {chosen or 'none'}")
+        chosen = [name for name in ("every", "count", "fps") if getattr(self, name) is not None]
+        if len(chosen) > 1 or (not chosen and self.window is None):
+            raise ValueError(f"give one of every, count, fps, or window and stride, or both; got {chosen or 'none'}")
         if (self.window is None) != (self.stride is None):
             raise ValueError("window and stride go together")
         return self

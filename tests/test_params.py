@@ -34,7 +34,7 @@ def test_the_committed_file_is_valid() -> None:
         (("caption", "beam"), 0, "caption.beam: Input should be greater than 0 (got 0)"),
         (("caption", "beam"), "five", "caption.beam: Input should be a valid integer"),
         (("dataset", "name"), "mnist", "dataset.name: Input should be 'demo', 'msrvtt'"),
-        (("extract", "mobilenet_v2", "sampling"), {"every": 5, "fps": 2.0}, "exactly one of every, count, fps, window"),
+        (("extract", "mobilenet_v2", "sampling"), {"every": 5, "fps": 2.0}, "give one of every, count, fps, or window"),
         (("extract", "mobilenet_v2", "sampling"), {"window": 16}, "window and stride go together"),
     ],
 )
