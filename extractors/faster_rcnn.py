@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from extractors.base import Extractor, Takes, UnknownOutputError
+from extractors.base import Extractor, ExtractorError, Takes, UnknownOutputError
 from extractors.detection import bottom_up
+from extractors.detection.base import Detector
 from extractors.detection.coco import Proposals, load_rcnn
 from extractors.detection.selection import stack_regions, stacked_shapes
 
@@ -29,13 +30,12 @@ TORCHVISION = "torchvision:"
 class RegionExtractor(Extractor):
     takes = TAKES
 
-    def __init__(self, detector: nn.Module, *, outputs: Sequence[str], regions: int, device: str) -> None:
+    def __init__(self, detector: Detector, *, outputs: Sequence[str], regions: int, device: str) -> None:
         self.device = torch.device(device)
         self.detector = detector.eval().to(self.device)
         self.regions = regions
-        self.taps: Mapping[str, tuple[int, ...]] = detector.taps  # type: ignore[assignment]
-        self.preprocessing: Mapping[str, Any] = detector.preprocessing  # type: ignore[assignment]
-        shapes = stacked_shapes(self.taps, regions=regions)
+        self.preprocessing = detector.preprocessing
+        shapes = stacked_shapes(detector.taps, regions=regions)
         self.outputs = {name: shapes[name] for name in outputs}
 
     def prepare(self, frame: np.ndarray) -> Tensor:
@@ -46,7 +46,7 @@ class RegionExtractor(Extractor):
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, 3, H, W); frame by frame, since a frame's regions are already a batch of hundreds."""
         frames = [self.detector(picture, self.regions) for picture in batch.to(self.device)]
-        stacked = stack_regions(frames, regions=self.regions, taps=self.taps)
+        stacked = stack_regions(frames, regions=self.regions, taps=self.detector.taps)
         return {name: stacked[name] for name in self.outputs}
 
 
@@ -69,20 +69,20 @@ def build(
     torch.manual_seed(RANDOM_SEED)
     given = {"proposals": proposals, "short_side": short_side, "long_side": long_side}
     if network.startswith(TORCHVISION):
-        detector = _torchvision(network.removeprefix(TORCHVISION), weights, **given)
+        detector: Detector = _torchvision(network.removeprefix(TORCHVISION), weights, **given)
     else:
         detector = _own(network, weights, {name: value for name, value in given.items() if value is not None})
-    known = [*stacked_shapes(detector.taps, regions=regions)]  # type: ignore[arg-type]
+    known = [*stacked_shapes(detector.taps, regions=regions)]
     unknown = [name for name in outputs if name not in known]
     if unknown:
         raise UnknownOutputError(network, unknown, known)
     return RegionExtractor(detector, outputs=outputs, regions=regions, device=device)
 
 
-def _own(network: str, weights: Mapping[str, Tensor] | None, settings: Mapping[str, int]) -> nn.Module:
+def _own(network: str, weights: Mapping[str, Tensor] | None, settings: Mapping[str, int]) -> Detector:
     depths = {f"{OWN}{depth}": blocks for depth, blocks in bottom_up.BLOCKS.items()}
     if network not in depths:
-        raise ValueError(f"there is no network '{network}'; there are {', '.join(depths)} and {TORCHVISION}NAME")
+        raise ExtractorError(f"there is no network '{network}'; there are {', '.join(depths)} and {TORCHVISION}NAME")
     detector = bottom_up.BottomUp(blocks=depths[network], **settings)
     if weights is not None:
         detector.load_state_dict(weights)
@@ -96,6 +96,6 @@ def _torchvision(
     proposals: int | None,
     short_side: int | None,
     long_side: int | None,
-) -> nn.Module:
+) -> Detector:
     settings = {} if proposals is None else {"rpn_post_nms_top_n_test": proposals}
     return Proposals(load_rcnn(network, weights=weights, short_side=short_side, long_side=long_side, **settings))

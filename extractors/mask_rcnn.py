@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from extractors.base import Extractor, Takes, UnknownOutputError
+from extractors.base import Extractor, ExtractorError, Takes, UnknownOutputError
+from extractors.detection.base import Detector
 from extractors.detection.coco import Detections, load_rcnn
 from extractors.detection.maps import RegionMap, image_map, motion_map
 from extractors.detection.selection import stack_regions, stacked_shapes
@@ -24,21 +25,22 @@ VERSION = 1
 TAKES: Takes = "clips"
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 NONE = "none"
+DETECTED = ("boxes", "scores", "classes")
 
 
 class ObjectExtractor(Extractor):
     takes = TAKES
 
     def __init__(
-        self, detector: nn.Module, maps: Mapping[str, RegionMap], *, outputs: Sequence[str], regions: int, device: str
+        self, detector: Detector, maps: Mapping[str, RegionMap], *, outputs: Sequence[str], regions: int, device: str
     ) -> None:
         self.device = torch.device(device)
         self.detector = detector.eval().to(self.device)
         self.maps = {name: network.eval().to(self.device) for name, network in maps.items()}
         self.regions = regions
-        self.taps: dict[str, tuple[int, ...]] = detector.taps | taps_of(self.maps)  # type: ignore[operator]
-        parts = {"detector": detector.preprocessing, **{name: each.preprocessing for name, each in self.maps.items()}}
-        self.preprocessing: Mapping[str, Any] = parts
+        self.taps = detector.taps | taps_of(self.maps)
+        own = {name: network.preprocessing for name, network in self.maps.items()}
+        self.preprocessing: Mapping[str, Any] = {"detector": detector.preprocessing, **own}
         shapes = stacked_shapes(self.taps, regions=regions)
         self.outputs = {name: shapes[name] for name in outputs}
 
@@ -63,8 +65,9 @@ class ObjectExtractor(Extractor):
 
 
 def taps_of(maps: Mapping[str, RegionMap]) -> dict[str, tuple[int, ...]]:
-    taps = {name: (network.channels,) for name, network in maps.items()}
-    return taps | ({"features": (sum(network.channels for network in maps.values()),)} if maps else {})
+    channels = {name: network.channels for name, network in maps.items()}
+    together = {"features": sum(channels.values())} if maps else {}
+    return {name: (count,) for name, count in (channels | together).items()}
 
 
 def build(
@@ -82,21 +85,25 @@ def build(
     detector_long_side: int | None = None,
     score_threshold: float = 0.05,
 ) -> ObjectExtractor:
-    """`network` detects; `image` and `motion` are pooled from, or `none`. Weights have a prefix for each of the three."""
+    """`network` detects, `image` and `motion` are pooled from, or `none`; the weights have a prefix for each."""
+    chosen = {name: each for name, each in {"image": image, "motion": motion}.items() if each != NONE}
+    require_known(outputs, chosen, network=network)
     torch.manual_seed(RANDOM_SEED)
     sides = {"short_side": detector_short_side, "long_side": detector_long_side}
     model = load_rcnn(network, weights=part(weights, "detector"), box_score_thresh=score_threshold, **sides)
-    maps = {}
-    if image != NONE:
-        maps["image"] = image_map(image, weights=part(weights, "image"), short_side=short_side)
-    if motion != NONE:
-        maps["motion"] = motion_map(motion, weights=part(weights, "motion"), short_side=short_side)
-    detector = Detections(model)
-    known = [*stacked_shapes(detector.taps | taps_of(maps), regions=regions)]
+    maps = {
+        name: make(chosen[name], weights=part(weights, name), short_side=short_side)
+        for name, make in {"image": image_map, "motion": motion_map}.items()
+        if name in chosen and {name, "features"} & {*outputs}
+    }
+    return ObjectExtractor(Detections(model), maps, outputs=outputs, regions=regions, device=device)
+
+
+def require_known(outputs: Sequence[str], maps: Mapping[str, str], *, network: str) -> None:
+    known = [*DETECTED, *maps, *(["features"] if maps else []), "count"]
     unknown = [name for name in outputs if name not in known]
     if unknown:
         raise UnknownOutputError(network, unknown, known)
-    return ObjectExtractor(detector, maps, outputs=outputs, regions=regions, device=device)
 
 
 def part(weights: Mapping[str, Tensor] | None, name: str) -> dict[str, Tensor] | None:
@@ -105,4 +112,6 @@ def part(weights: Mapping[str, Tensor] | None, name: str) -> dict[str, Tensor] |
         return None
     prefix = f"{name}."
     found = {key.removeprefix(prefix): tensor for key, tensor in weights.items() if key.startswith(prefix)}
-    return found or dict(weights)
+    if found or name == "detector":
+        return found or dict(weights)
+    raise ExtractorError(f"the weights have no part '{prefix}'; set the option {name} to '{NONE}', or use a bundle")

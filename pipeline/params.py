@@ -40,6 +40,7 @@ class Sampling(Section):
     """One of `every`, `count`, `fps` chooses frames; `window` and `stride` group the chosen ones, else all."""
 
     every: int | None = Field(default=None, gt=0)
+    offset: int | None = Field(default=None, ge=0)  # the first frame that `every` takes; 0 when not given
     count: int | None = Field(default=None, gt=0)
     fps: float | None = Field(default=None, gt=0)
     window: int | None = Field(default=None, gt=0)
@@ -51,6 +52,8 @@ class Sampling(Section):
         chosen = [name for name in ("every", "count", "fps") if getattr(self, name) is not None]
         if len(chosen) > 1 or (not chosen and self.window is None):
             raise ValueError(f"give one of every, count, fps, or window and stride, or both; got {chosen or 'none'}")
+        if self.offset is not None and self.every is None:
+            raise ValueError("offset goes with every")
         if (self.window is None) != (self.stride is None):
             raise ValueError("window and stride go together")
         return self

@@ -17,14 +17,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.ops import nms, roi_pool
 
+from extractors.detection.base import Detector
 from extractors.detection.geometry import limited_scale, pad_to, resize_exactly
-from extractors.detection.selection import best_first, surviving_scores
+from extractors.detection.selection import best_first, best_regions
 
 BLOCKS = {50: (3, 4, 6), 101: (3, 4, 23), 152: (3, 8, 36)}  # of res2, res3, res4; res5 has three
 MEANS = (102.9801, 115.9465, 122.7717)  # blue, green, red
 STRIDE = 16
 SCALES, RATIOS = (4, 8, 16, 32), (0.5, 1.0, 2.0)
-PROPOSAL_NMS, CLASS_NMS = 0.7, 0.3
+PROPOSAL_NMS = 0.7
 BEFORE_NMS, MIN_SIZE = 6000, 16
 CELLS = 14
 REGIONS_AT_ONCE = 100  # of res5: 300 would need 1.5 GB for one frame
@@ -116,7 +117,7 @@ class BoxHeads(nn.Module):
         return logits.softmax(1)[:, 1:], attributes.softmax(1)[:, 1:]
 
 
-class BottomUp(nn.Module):
+class BottomUp(Detector):
     anchors: Tensor
 
     def __init__(
@@ -142,13 +143,10 @@ class BottomUp(nn.Module):
         self.roi_heads = nn.ModuleDict({"res5": res5, "box_predictor": heads})
         self.register_buffer("anchors", caffe_anchors())  # part of the weights: conversions use different ones
         numbers = ("scores", "classes", "attributes", "attribute_scores")
-        self.taps: dict[str, tuple[int, ...]] = {"boxes": (4,), "features": (channels,)} | dict.fromkeys(numbers, ())
-
-    @property
-    def preprocessing(self) -> dict[str, Any]:
-        return {
-            "resize_short_side": self.limits["short_side"],
-            "largest_long_side": self.limits["long_side"],
+        self.taps = {"boxes": (4,), "features": (channels,)} | dict.fromkeys(numbers, ())
+        self.preprocessing = {
+            "resize_short_side": short_side,
+            "largest_long_side": long_side,
             "interpolation": "bilinear",
             "antialias": False,
             "resize_library": "torch grid_sample, exact scale",
@@ -158,7 +156,6 @@ class BottomUp(nn.Module):
         }
 
     def forward(self, picture: Tensor, regions: int) -> dict[str, Tensor]:
-        """The `regions` best regions of a uint8 RGB picture (3, H, W), boxes in its own pixels."""
         height, width = picture.shape[1:]
         scale = limited_scale(height, width, **self.limits)
         maps, size = self._res4(picture, scale)
@@ -196,17 +193,14 @@ class BottomUp(nn.Module):
         return torch.cat(parts)
 
 
-def choose(
-    boxes: Tensor, features: Tensor, classes: Tensor, attributes: Tensor, *, regions: int
-) -> dict[str, Tensor]:
-    """The authors' rule with a fixed number: a region's score is the best that survives suppression in its class."""
-    scores = surviving_scores(boxes, classes, threshold=CLASS_NMS, pixel=1).amax(1)
-    kept = best_first(scores, count=regions)
+def choose(boxes: Tensor, features: Tensor, classes: Tensor, attributes: Tensor, *, regions: int) -> dict[str, Tensor]:
+    """The best regions; a class is the likeliest one, whether or not it gave the score, as the authors store it."""
+    kept, scores = best_regions(boxes, classes, count=regions, pixel=1)
     likeliest = attributes[kept].max(1)
     return {
         "boxes": boxes[kept],
         "features": features[kept],
-        "scores": scores[kept],
+        "scores": scores,
         "classes": classes[kept].argmax(1),
         "attributes": likeliest.indices,
         "attribute_scores": likeliest.values,

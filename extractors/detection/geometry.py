@@ -45,7 +45,7 @@ def fit_uncropped(pictures: Tensor, *, short_side: int, multiple: int = 32) -> t
 
 
 def thicken(picture: Tensor, *, ratio: int = 32) -> Tensor:
-    """(3, H, W) padded below or to the right when it is thinner than 1 : `ratio`: resizing would leave nothing of it."""
+    """(3, H, W), padded when it is thinner than 1 : `ratio`, of which resizing could leave nothing."""
     height, width = picture.shape[-2:]
     return pad_to(picture, (max(height, _ceil(width, ratio) // ratio), max(width, _ceil(height, ratio) // ratio)))
 

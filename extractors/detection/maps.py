@@ -64,18 +64,15 @@ class RegionMap(nn.Module):
         return found
 
 
-class LastEndPoint(nn.Module):
-    """A network that yields its end points, as a trunk."""
+class EndPoint(nn.Module):
+    """A network that yields its end points one after another, up to one of them."""
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(self, network: nn.Module, name: str) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.name = network, name
 
     def forward(self, clips: Tensor) -> Tensor:
-        last = clips
-        for _name, last in self.network(clips):
-            pass
-        return last
+        return next(maps for name, maps in self.network(clips) if name == self.name)
 
 
 def image_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side: int) -> RegionMap:
@@ -88,12 +85,10 @@ def motion_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side
         return _torchvision(network, weights=weights, short_side=short_side, motion=True)
     model = _loaded(i3d.I3d(), weights)
     half = [0.5, 0.5, 0.5]  # -1..1
-    return RegionMap(LastEndPoint(model), mean=half, std=half, short_side=short_side, motion=True)
+    return RegionMap(EndPoint(model, "Mixed_5c"), mean=half, std=half, short_side=short_side, motion=True)
 
 
-def _torchvision(
-    network: str, *, weights: Mapping[str, Tensor] | None, short_side: int, motion: bool
-) -> RegionMap:
+def _torchvision(network: str, *, weights: Mapping[str, Tensor] | None, short_side: int, motion: bool) -> RegionMap:
     published = next(iter(get_model_weights(network))).transforms()
     trunk = trunk_of(_loaded(get_model(network, weights=None), weights))
     return RegionMap(trunk, mean=list(published.mean), std=list(published.std), short_side=short_side, motion=motion)

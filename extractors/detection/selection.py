@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torchvision.ops import box_iou
 
+CLASS_NMS = 0.3
 PADDING = {"classes": -1.0, "attributes": -1.0}  # class 0 is a class; every other padding is zero
 
 
@@ -26,6 +27,16 @@ def surviving_scores(boxes: Tensor, scores: Tensor, *, threshold: float, pixel: 
         alive &= ~(overlaps[:, chosen] & keeps)
         alive.scatter_(0, chosen[None], keeps)  # a box overlaps itself
     return torch.where(alive, scores, 0)
+
+
+def best_regions(boxes: Tensor, scores: Tensor, *, count: int, pixel: float = 0.0) -> tuple[Tensor, Tensor]:
+    """Bottom-up attention's rule with a fixed number: which of (R, 4) boxes with (R, C) scores, and their scores.
+
+    A region's score is the best of those that survive suppression, each in its own class.
+    """
+    best = surviving_scores(boxes, scores, threshold=CLASS_NMS, pixel=pixel).amax(1)
+    kept = best_first(best, count=count)
+    return kept, best[kept]
 
 
 def best_first(scores: Tensor, *, count: int) -> Tensor:
