@@ -1,7 +1,7 @@
 """The extractor contract. An extractor is arithmetic on arrays: it knows nothing about files.
 
 A family is one module with `VERSION`, `TAKES` and `build(network, outputs=..., weights=..., device=...) -> Extractor`;
-one that takes clips is also told their length, `window=...`.
+one that takes clips is also told their length, `window=...`; one that takes audio also states its `RATE`.
 The family's name in `params.yaml` is the module's name; there is no registry to fill.
 """
 
@@ -31,6 +31,19 @@ class Extractor(ABC):
     @abstractmethod
     def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         """One row of every output per item of the batch."""
+
+
+class AudioExtractor(Extractor):
+    """Takes windows of mono sound: `prepare` gets float32 (window,) in -1..1, zeros where there is none."""
+
+    takes: Takes = "audio"
+    rate: int  # samples a second
+    window: int  # samples that a row is made of
+    lead: int = 0  # of them before the row's moment: half a window where rows are centred
+
+    @abstractmethod
+    def prepare(self, samples: np.ndarray) -> torch.Tensor:
+        """One window as the network's input."""
 
 
 class UnknownOutputError(ValueError):

@@ -35,9 +35,10 @@ class FeatureSource:
 
     def _modality(self, slot: str, video_ids: Sequence[str], device: str) -> Modality:
         name = self.tensors[slot]
-        rows = [torch.tensor(self.stores[slot][video_id][name], dtype=torch.float32) for video_id in video_ids]
-        lengths = torch.tensor([len(row) for row in rows])
-        mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (B, L)
+        videos = [self.stores[slot][video_id] for video_id in video_ids]
+        rows = [torch.tensor(video[name], dtype=torch.float32) for video in videos]
+        real = [torch.tensor(video.rows.valid > 0) for video in videos]  # sound that is missing is no row to look at
+        mask = pad_sequence(real, batch_first=True)  # (B, L); padding is False
         return Modality(pad_sequence(rows, batch_first=True).to(device), mask.to(device))
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from extractors.base import Extractor, UnknownOutputError
-from pipeline import sampling
+from extractors.base import AudioExtractor, Extractor, UnknownOutputError
+from pipeline import hearing, sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
@@ -26,9 +26,11 @@ from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, video_record
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
-from pipeline.params import Extract
+from pipeline.params import Extract, Sampling
 from pipeline.store import Failure, Rows, VideoFeatures
 from pipeline.weights import RANDOM, converted_path, fetch_command, load_weights, status
+
+_RULES = {"frames": "every, count or fps", "clips": "window and stride", "audio": "hop"}  # takes -> its sampling
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Task:
 
     def record_of(self, row: VideoRow) -> dict[str, Any]:
         return video_record(self.record, sha256=row.sha256, backend=row.backend)
+
+    def origin_of(self, row: VideoRow) -> dict[str, Any]:
+        """What a store says about a video; of one without sound, that it has none."""
+        sound = {"sound": hearing.sound_state(row)} if self.params.sampling.hop is not None else {}
+        return {"sha256": row.sha256, "decoder": row.backend, **sound}
 
 
 @dataclass(frozen=True)
@@ -122,24 +129,39 @@ class ExtractVideo:
             return self._forward(group, row)  # someone may have killed the decoder; a bad file will crash it again
 
     def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
-        rule = group[0].params.sampling
-        rows = sampling.sample(rule, frames=row.frames, times=_index(self.index, self.index_sha256).times(row.id))
+        times = _index(self.index, self.index_sha256).times(row.id)
         extractors = [extractor_of(task.params, device=self.device) for task in group]
-        outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
+        rules = [task.params.sampling for task in group]
+        listeners = [extractor for extractor in extractors if isinstance(extractor, AudioExtractor)]
+        if listeners:  # a group takes sound, or it takes pictures
+            found = hearing.hear_all(listeners, rules, row=row, times=times)
+        else:
+            found = see(extractors, rules, row=row, times=times)
         return [
-            VideoFeatures(
-                tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()},
-                rows=row_table(rows),
-            )
-            for task, arrays in zip(group, outputs, strict=True)
+            VideoFeatures(tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()}, rows=rows)
+            for task, (arrays, rows) in zip(group, found, strict=True)
         ]
 
 
+def see(
+    extractors: Sequence[Extractor], rules: Sequence[Sampling], *, row: VideoRow, times: np.ndarray
+) -> list[tuple[dict[str, np.ndarray], Rows]]:
+    """Extractors of one sampling rule: the frames are decoded once."""
+    rows = sampling.sample(rules[0], frames=row.frames, times=times)
+    outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
+    return [(arrays, row_table(rows)) for arrays in outputs]
+
+
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Tasks that take the same frames, together: their video is decoded once."""
-    rule = {task.name: record_sha256(task.params.sampling.model_dump()) for task in tasks}
+    """Tasks that take the same frames, or sound of the same rate, together: their video is decoded once."""
+    rule = {task.name: _decoded_for(task.params) for task in tasks}
     ordered = sorted(tasks, key=lambda task: (rule[task.name], task.name))
     return [list(group) for _, group in groupby(ordered, key=lambda task: rule[task.name])]
+
+
+def _decoded_for(params: Extract) -> str:
+    family = family_module(params.family)
+    return f"sound {family.RATE}" if family.TAKES == "audio" else record_sha256(params.sampling.model_dump())
 
 
 def require_unchanged(row: VideoRow) -> None:
@@ -163,10 +185,18 @@ def _index(folder: Path, _sha256: str) -> VideoIndex:
     return read_index(folder)
 
 
+def row_count(params: Extract, *, row: VideoRow, times: np.ndarray) -> int:
+    """Rows that a video will have, known before anything is decoded."""
+    extractor = extractor_of(params, device="cpu")
+    if isinstance(extractor, AudioExtractor):
+        return len(hearing.window_starts(extractor, params.sampling, duration=row.duration))
+    return len(sampling.sample(params.sampling, frames=row.frames, times=times))
+
+
 def extractor_of(params: Extract, *, device: str) -> Extractor:
     takes, window = family_module(params.family).TAKES, params.sampling.window
-    if (takes == "clips") != (window is not None):
-        rule = "window and stride" if takes == "clips" else "every, count or fps"
+    rule = _RULES.get(takes, _RULES["frames"])
+    if rule != _RULES["clips" if window is not None else "audio" if params.sampling.hop is not None else "frames"]:
         raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
     settings = dict(params.options) if window is None else {**params.options, "window": window}
     names = params.family, params.network, tuple(params.outputs), params.weights

@@ -37,22 +37,26 @@ class Decode(Section):
 
 
 class Sampling(Section):
-    """Exactly one of `every`, `count`, `fps` chooses frames; `window` and `stride` group consecutive frames."""
+    """Exactly one rule: `every`, `count` or `fps` chooses frames; `window` and `stride` group consecutive frames;
+    `hop` is the seconds from one row of sound to the next."""
 
     every: int | None = Field(default=None, gt=0)
     count: int | None = Field(default=None, gt=0)
     fps: float | None = Field(default=None, gt=0)
     window: int | None = Field(default=None, gt=0)
     stride: int | None = Field(default=None, gt=0)
+    hop: float | None = Field(default=None, gt=0)
     tail: Literal["drop", "pad", "loop"] = "drop"
 
     @model_validator(mode="after")
     def one_rule(self) -> Sampling:
-        chosen = [name for name in ("every", "count", "fps", "window") if getattr(self, name) is not None]
+        chosen = [name for name in ("every", "count", "fps", "window", "hop") if getattr(self, name) is not None]
         if len(chosen) != 1:
-            raise ValueError(f"give exactly one of every, count, fps, window; got {chosen or 'none'}")
+            raise ValueError(f"give exactly one of every, count, fps, window, hop; got {chosen or 'none'}")
         if (self.window is None) != (self.stride is None):
             raise ValueError("window and stride go together")
+        if self.hop is not None and self.tail == "loop":
+            raise ValueError("the tail of a hop is drop or pad: sound does not start again")
         return self
 
 
