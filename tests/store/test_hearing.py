@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.base import Input
 from pipeline import hearing, sampling
 from pipeline.batches import FeatureSource
 from pipeline.errors import UsageError
@@ -99,7 +100,9 @@ def test_sound_beyond_the_picture_is_not_heard(store: Store) -> None:
 
 
 def test_masks_leave_out_what_was_not_heard(store: Store) -> None:
-    batch = FeatureSource({"sound": store}, {"sound": "ends"}).batch(["absent", "early_end", "silent"])["sound"]
+    batch = FeatureSource({"sound": store}, {"sound": Input("sound", "ends")}).batch(["absent", "early_end", "silent"])[
+        "sound"
+    ]
 
     assert batch.mask.tolist() == [[False] * 4, [True, True, False, False], [True] * 4]
     aligned = align({"sound": store}, 0.5, video_id="early_end")
@@ -180,7 +183,7 @@ def test_sampling_must_fit_sound(family: str, rule: dict[str, float], message: s
 
 
 def test_sound_does_not_loop() -> None:
-    with pytest.raises(ValueError, match="the tail of a hop is drop or pad"):
+    with pytest.raises(ValueError, match="goes with tail drop or pad"):
         listening(tail="loop")
 
 
