@@ -1,7 +1,8 @@
 """The extractor contract. An extractor is arithmetic on arrays: it knows nothing about files.
 
 A family is one module with `VERSION`, `TAKES` and `build(network, outputs=..., weights=..., device=...) -> Extractor`;
-one that takes clips is also told their length, `window=...`.
+one that takes clips is also told their length, `window=...`. `BEYOND`, where a family has it, is the number of frames
+that a row needs after its sampled frame or window: T flow maps need T + 1 frames, though the row stands for T of them.
 The family's name in `params.yaml` is the module's name; there is no registry to fill.
 """
 
@@ -38,3 +39,18 @@ class UnknownOutputError(ValueError):
 
     def __init__(self, network: str, asked: Sequence[str], known: Sequence[str]) -> None:
         super().__init__(f"{network} has no output {list(asked)}; it has: {', '.join(known)}")
+
+
+class UnknownChoiceError(ValueError):
+    """A value of an option that the family does not know."""
+
+    def __init__(self, option: str, asked: object, known: Sequence[object]) -> None:
+        super().__init__(f"{option} is '{asked}'; allowed: {', '.join(map(str, known))}")
+
+
+class MissingLibraryError(ImportError):
+    """An optional library that is not installed; `extra` is the project's extra that brings it."""
+
+    def __init__(self, what: str, library: str, *, extra: str) -> None:
+        super().__init__(f"{what} needs {library}, which is not installed")
+        self.extra = extra

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from extractors.base import Extractor, UnknownOutputError
+from extractors.base import Extractor, MissingLibraryError, UnknownChoiceError, UnknownOutputError
 from pipeline import sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
@@ -86,6 +86,11 @@ def family_module(family: str) -> ModuleType:
         raise UsageError(f"there is no extractor family '{family}'; known: {', '.join(known)}") from error
 
 
+def beyond_of(family: str) -> int:
+    """Frames that the family's rows need after their own; most need none and do not say so."""
+    return getattr(family_module(family), "BEYOND", 0)
+
+
 @dataclass(frozen=True)
 class ExtractVideo:
     """A picklable piece of work: the executor sends it once, then video after video."""
@@ -122,8 +127,9 @@ class ExtractVideo:
             return self._forward(group, row)  # someone may have killed the decoder; a bad file will crash it again
 
     def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
-        rule = group[0].params.sampling
-        rows = sampling.sample(rule, frames=row.frames, times=_index(self.index, self.index_sha256).times(row.id))
+        rule, beyond = group[0].params.sampling, beyond_of(group[0].params.family)
+        times = _index(self.index, self.index_sha256).times(row.id)
+        rows = sampling.sample(rule, frames=row.frames, times=times, beyond=beyond)
         extractors = [extractor_of(task.params, device=self.device) for task in group]
         outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
         return [
@@ -137,7 +143,9 @@ class ExtractVideo:
 
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
     """Tasks that take the same frames, together: their video is decoded once."""
-    rule = {task.name: record_sha256(task.params.sampling.model_dump()) for task in tasks}
+    rule = {
+        task.name: record_sha256([task.params.sampling.model_dump(), beyond_of(task.params.family)]) for task in tasks
+    }
     ordered = sorted(tasks, key=lambda task: (rule[task.name], task.name))
     return [list(group) for _, group in groupby(ordered, key=lambda task: rule[task.name])]
 
@@ -187,8 +195,10 @@ def load_extractor(
     state = None if weights == RANDOM else load_weights(weights)
     try:
         return build(network, outputs=outputs, weights=state, device=device, **settings)
-    except UnknownOutputError as error:
+    except (UnknownOutputError, UnknownChoiceError) as error:
         raise UsageError(str(error)) from error
+    except MissingLibraryError as error:
+        raise MissingToolError(str(error), hint=f"pip install -e '.[{error.extra}]'") from error
 
 
 def require_known_options(family: str, build: Callable[..., Extractor], settings: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ TAILS = ("drop", "pad", "loop")
 class Rows:
     """One row a sampled frame or window: which frames it is made of, and which span of time it stands for."""
 
-    indices: np.ndarray  # (rows, window) int64, frames in the order the network takes them
+    indices: np.ndarray  # (rows, window + beyond) int64, frames in the order the network takes them
     first: np.ndarray  # (rows,) int64, first real frame
     last: np.ndarray  # (rows,) int64, last real frame
     start: np.ndarray  # (rows,) float64, second at which the first frame is shown
@@ -37,14 +37,22 @@ class Rows:
         return np.unique(self.indices)
 
 
-def sample(sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None) -> Rows:
-    """Rows of a video of `frames` frames shown at `times`, by the one rule that `sampling` states."""
+def sample(
+    sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None, beyond: int = 0
+) -> Rows:
+    """Rows of a video of `frames` frames shown at `times`, by the one rule that `sampling` states.
+
+    `beyond` more frames follow each row's own, as a network on the changes between frames needs; the row stands for
+    the same frames and seconds as without them.
+    """
     ends = frame_ends(times, duration=duration)
     if sampling.window is not None and sampling.stride is not None:
         indices, valid = windows(frames, window=sampling.window, stride=sampling.stride, tail=sampling.tail)
-        return _rows(indices, valid, times=times, ends=ends)
-    indices = _chosen_frames(sampling, frames=frames, times=times, ends=ends)[:, None]
-    return _rows(indices, np.ones(len(indices), np.int64), times=times, ends=ends)
+    else:
+        indices = _chosen_frames(sampling, frames=frames, times=times, ends=ends)[:, None]
+        valid = np.ones(len(indices), np.int64)
+    followed = np.concatenate([indices, following(indices, valid, frames=frames, beyond=beyond, tail=sampling.tail)], 1)
+    return _rows(followed, valid, times=times, ends=ends)
 
 
 def every(frames: int, *, step: int) -> np.ndarray:
@@ -84,6 +92,18 @@ def windows(frames: int, *, window: int, stride: int, tail: str) -> tuple[np.nda
     offsets = np.broadcast_to(np.arange(window, dtype=np.int64), (len(starts), window))
     inside = offsets % valid[:, None] if tail == "loop" else np.minimum(offsets, valid[:, None] - 1)
     return starts[:, None] + inside, valid
+
+
+def following(indices: np.ndarray, valid: np.ndarray, *, frames: int, beyond: int, tail: str) -> np.ndarray:
+    """The `beyond` frames after each row, (rows, beyond): the video's own, its last one again where it ends.
+
+    A window that the tail policy filled goes on as it was filled: `loop` starts again at its first frame.
+    """
+    window = indices.shape[1]
+    offsets = np.arange(window, window + beyond, dtype=np.int64)[None]
+    own = np.minimum(indices[:, :1] + offsets, frames - 1)
+    looped = indices[:, :1] + offsets % np.maximum(valid[:, None], 1)
+    return np.where((valid[:, None] < window) & (tail == "loop"), looped, own)
 
 
 def audio_spans(start: np.ndarray, end: np.ndarray, *, rate: int, samples: int) -> tuple[np.ndarray, np.ndarray]:
