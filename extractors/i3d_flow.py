@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import Takes, UnknownChoiceError
+from extractors.base import ExtractorError, Takes
 from extractors.i3d import CROP, SHORT_SIDE, I3d, I3dExtractor, loaded, require_known
 from extractors.optical_flow import METHODS, FlowMethod, flow_method
 
@@ -94,7 +94,7 @@ def build(
     require_known(network, outputs)
     flow_state, i3d_state = (None, None) if weights is None else split(weights)
     if flow in METHODS and METHODS[flow].has_weights and flow_state == {}:
-        raise UnknownChoiceError("flow", flow, ["tvl1", f"or weights that bring the flow network: i3d_flow_{flow}"])
+        raise ExtractorError(f"these weights have no part for '{flow}'; use i3d_flow_{flow}, or flow: tvl1")
     method = flow_method(flow, weights=flow_state, device=device)
     return I3dFlowExtractor(
         loaded(i3d_state, channels=2),

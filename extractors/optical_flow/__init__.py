@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from extractors.base import UnknownChoiceError
+from extractors.base import ExtractorError
 from extractors.optical_flow.base import FlowMethod
 from extractors.optical_flow.raft import Raft
 from extractors.optical_flow.spynet import Spynet
@@ -23,7 +23,7 @@ RANDOM_SEED = 0  # untrained networks are at least the same untrained network ev
 def flow_method(name: str, *, weights: Mapping[str, Tensor] | None = None, device: str = "cpu") -> FlowMethod:
     """The method of that name; without weights, a network that has some is untrained."""
     if name not in METHODS:
-        raise UnknownChoiceError("flow", name, list(METHODS))
+        raise ExtractorError(f"there is no optical flow '{name}'; known: {', '.join(METHODS)}")
     torch.manual_seed(RANDOM_SEED)
     return METHODS[name](name, weights=weights, device=device)
 

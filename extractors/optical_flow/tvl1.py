@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from extractors.base import MissingLibraryError
+from extractors.base import MissingPackageError
 from extractors.optical_flow.base import FlowMethod
 
 # OpenCV's defaults in its own order, stated so that another default in a later OpenCV changes nothing
@@ -31,7 +31,7 @@ SETTINGS = {
 
 def opencv() -> ModuleType:
     """OpenCV with its contrib modules; plain OpenCV has no `optflow`."""
-    missing = MissingLibraryError("TV-L1 flow", "opencv-contrib-python-headless", extra="flow")
+    missing = MissingPackageError("TV-L1 optical flow", package="opencv-contrib-python-headless", extra="flow")
     try:
         cv2 = importlib.import_module("cv2")
     except ImportError as error:
