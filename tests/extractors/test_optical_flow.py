@@ -164,7 +164,9 @@ def test_spynet_scales_the_flow_back_to_the_frames_own_size() -> None:
 
 
 def test_an_unknown_method_lists_the_known() -> None:
-    with pytest.raises(ExtractorError, match="no optical flow 'farneback'; known: tvl1, raft_small, raft_large, spynet"):
+    with pytest.raises(
+        ExtractorError, match="no optical flow 'farneback'; known: tvl1, raft_small, raft_large, spynet"
+    ):
         flow_method("farneback")
 
 
