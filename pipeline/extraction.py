@@ -26,7 +26,7 @@ from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, video_record
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
-from pipeline.params import Extract, Sampling
+from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
 from pipeline.weights import RANDOM, converted_path, fetch_command, load_weights, status
 
@@ -93,6 +93,11 @@ def family_module(family: str) -> ModuleType:
         raise UsageError(f"there is no extractor family '{family}'; known: {', '.join(known)}") from error
 
 
+def beyond_of(family: str) -> int:
+    """Frames that the family's rows need after their own; most need none and do not say so."""
+    return getattr(family_module(family), "BEYOND", 0)
+
+
 @dataclass(frozen=True)
 class ExtractVideo:
     """A picklable piece of work: the executor sends it once, then video after video."""
@@ -131,25 +136,21 @@ class ExtractVideo:
     def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
         times = _index(self.index, self.index_sha256).times(row.id)
         extractors = [extractor_of(task.params, device=self.device) for task in group]
-        rules = [task.params.sampling for task in group]
         listeners = [extractor for extractor in extractors if isinstance(extractor, AudioExtractor)]
         if listeners:  # a group takes sound, or it takes pictures
-            found = hearing.hear_all(listeners, rules, row=row, times=times)
+            found = hearing.hear_all(listeners, [task.params.sampling for task in group], row=row, times=times)
         else:
-            found = see(extractors, rules, row=row, times=times)
+            rows = frame_rows(group[0].params, row=row, times=times)
+            outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
+            found = [(arrays, row_table(rows)) for arrays in outputs]
         return [
             VideoFeatures(tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()}, rows=rows)
             for task, (arrays, rows) in zip(group, found, strict=True)
         ]
 
 
-def see(
-    extractors: Sequence[Extractor], rules: Sequence[Sampling], *, row: VideoRow, times: np.ndarray
-) -> list[tuple[dict[str, np.ndarray], Rows]]:
-    """Extractors of one sampling rule: the frames are decoded once."""
-    rows = sampling.sample(rules[0], frames=row.frames, times=times)
-    outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
-    return [(arrays, row_table(rows)) for arrays in outputs]
+def frame_rows(params: Extract, *, row: VideoRow, times: np.ndarray) -> sampling.Rows:
+    return sampling.sample(params.sampling, frames=row.frames, times=times, beyond=beyond_of(params.family))
 
 
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
@@ -161,7 +162,9 @@ def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
 
 def _decoded_for(params: Extract) -> str:
     family = family_module(params.family)
-    return f"sound {family.RATE}" if family.TAKES == "audio" else record_sha256(params.sampling.model_dump())
+    if family.TAKES == "audio":
+        return f"sound {family.RATE}"
+    return record_sha256([params.sampling.model_dump(), beyond_of(params.family)])
 
 
 def require_unchanged(row: VideoRow) -> None:
@@ -190,16 +193,14 @@ def row_count(params: Extract, *, row: VideoRow, times: np.ndarray) -> int:
     extractor = extractor_of(params, device="cpu")
     if isinstance(extractor, AudioExtractor):
         return len(hearing.window_starts(extractor, params.sampling, duration=row.duration))
-    return len(sampling.sample(params.sampling, frames=row.frames, times=times))
+    return len(frame_rows(params, row=row, times=times))
 
 
 def extractor_of(params: Extract, *, device: str) -> Extractor:
     takes, window = family_module(params.family).TAKES, params.sampling.window
-    rule = "hop" if takes == "audio" else "window and stride" if takes in WINDOWED else "every, count or fps"
-    given = (
-        "hop" if params.sampling.hop is not None else "every, count or fps" if window is None else "window and stride"
-    )
-    if rule != given:
+    is_audio, is_windowed = takes == "audio", takes in WINDOWED
+    if (is_audio, is_windowed) != (params.sampling.hop is not None, window is not None):
+        rule = "hop" if is_audio else "window and stride" if is_windowed else "every, count or fps"
         raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
     if takes == "video" and (params.sampling.stride, params.sampling.tail) != (window, "pad"):
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
