@@ -1,23 +1,24 @@
-"""Ways to run the forward pass of one module, (B, ...) -> {name: (B, ...)}: PyTorch as it is, compiled, or exported.
+"""Ways to run a forward pass, (B, ...) -> {name: (B, ...)}: PyTorch as it is, compiled, or exported.
 
 An exported graph is ONNX, as bytes; onnxruntime and OpenVINO both run it. A graph has one shape, so that a row never
-depends on how many came with it: on a CPU it takes one row at a time, which costs nothing there.
+depends on how many came with it: on a CPU it takes one row at a time, which costs little there.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 Engine = Literal["eager", "compile", "onnxruntime", "openvino"]
-Outputs = Mapping[str, Tensor]
-Run = Callable[[Tensor], Outputs]
+Forward = Callable[[Tensor], dict[str, Tensor]]
 # What each needs besides torch; their versions decide bits
 PACKAGES: dict[Engine, tuple[str, ...]] = {
     "eager": (),
@@ -25,106 +26,62 @@ PACKAGES: dict[Engine, tuple[str, ...]] = {
     "onnxruntime": ("onnxruntime", "onnx", "onnxscript"),
     "openvino": ("openvino", "onnx", "onnxscript"),
 }
-EXPORTED = ("onnxruntime", "openvino")
+EXPORTED = ("onnxruntime", "openvino")  # these run on the CPU only
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+NORMS = (nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 def missing_packages(engine: Engine) -> list[str]:
     return [name for name in PACKAGES[engine] if find_spec(name) is None]
 
 
-def in_channels_last(batch: Tensor) -> Tensor:
-    """The layout that CPU and GPU kernels are fastest in; other ranks stay as they are."""
-    return batch.contiguous(memory_format=CHANNELS_LAST.get(batch.dim(), torch.contiguous_format))
+class Rows(nn.Module):
+    """A forward pass and the module it runs, as one module: outputs in the order of `names`, as graphs have them."""
+
+    def __init__(self, network: nn.Module, forward: Forward, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.network, self.rows, self.names = network, forward, names
+
+    def forward(self, batch: Tensor) -> tuple[Tensor, ...]:
+        found = self.rows(batch)
+        return tuple(found[name] for name in self.names)
 
 
-@torch.no_grad()
-def fold_batch_norms(network: nn.Module, *, example: Tensor) -> None:
-    """Batch normalisation right after a convolution becomes part of its weights, in place.
-
-    Which follows which is seen by running the network once, so it works for any module; pairs that are met twice, or
-    whose convolution has another reader among the modules, are left alone.
-    """
-    for convolution, norm in _pairs(network, example):
-        fused = fuse_conv_bn_eval(convolution, norm)
-        convolution.weight, convolution.bias = fused.weight, fused.bias
-        norm.forward = nn.Identity().forward if not hasattr(norm, "act") else norm.act.forward  # timm: norm and act
+def compiled(module: Rows, *, rows: int) -> Forward:
+    """By torch itself, which also keeps what it compiled. Freezing makes the weights part of the graph."""
+    run = torch.compile(module, dynamic=False, options={"freezing": True})
+    return lambda batch: dict(zip(module.names, by_pieces(run, batch, rows=rows), strict=True))
 
 
-def _pairs(network: nn.Module, example: Tensor) -> list[tuple[Any, Any]]:
-    made_by: dict[int, nn.Module] = {}
-    readers: dict[int, list[nn.Module]] = {}
-    kept: list[Any] = []  # alive, so that no two tensors have the same id
-
-    def saw(module: nn.Module, inputs: Any, output: Any) -> None:
-        kept.extend((inputs, output))
-        for tensor in inputs:
-            readers.setdefault(id(tensor), []).append(module)
-        if isinstance(module, nn.Conv2d | nn.Conv3d):
-            made_by[id(output)] = module
-
-    leaves = [module for module in network.modules() if not list(module.children()) or isinstance(module, _NORMS)]
-    hooks = [module.register_forward_hook(saw) for module in leaves]
-    network(example)
-    for hook in hooks:
-        hook.remove()
-    found = [(made_by[key], modules[0]) for key, modules in readers.items() if key in made_by and len(modules) == 1]
-    once = [module for pair in found for module in pair]
-    return [pair for pair in found if isinstance(pair[1], _NORMS) and all(once.count(each) == 1 for each in pair)]
+def loaded(engine: Engine, graph: bytes, *, names: Sequence[str], rows: int) -> Forward:
+    """An exported graph that takes `rows` at a time and gives outputs in the order of `names`."""
+    run = {"onnxruntime": _onnxruntime, "openvino": _openvino}[engine](graph)
+    return lambda batch: dict(zip(names, by_pieces(run, batch, rows=rows), strict=True))
 
 
-def start(engine: Engine, network: nn.Module, *, example: Tensor, graph: bytes | None = None) -> Run:
-    """A callable with the network's outputs. `example` is a batch of the only size that an engine's graph takes;
-    `graph` is what `export` gave for it, if that is already known."""
-    if engine == "eager":
-        return network
-    names = tuple(network(example))
-    if engine == "compile":
-        # Freezing folds the weights into the graph; torch keeps what it compiled on disk by itself
-        return by_pieces(torch.compile(network, dynamic=False, options={"freezing": True}), rows=len(example))
-    runtime = {"onnxruntime": _onnxruntime, "openvino": _openvino}[engine]
-    run = runtime(graph or export(network, example=example))
-    return by_pieces(lambda batch: dict(zip(names, run(batch), strict=True)), rows=len(example))
-
-
-def by_pieces(run: Run, *, rows: int) -> Run:
-    """Batches of any size through a graph that takes exactly `rows`: the last piece is filled with its last row."""
-
-    def run_all(batch: Tensor) -> Outputs:
-        pieces = [run(filled(piece, rows)) for piece in batch.split(rows)]
-        return {name: torch.cat([piece[name] for piece in pieces])[: len(batch)] for name in pieces[0]}
-
-    return run_all
+def by_pieces(run: Callable[[Tensor], Any], batch: Tensor, *, rows: int) -> list[Tensor]:
+    """A batch of any size through a graph that takes exactly `rows`: the last piece is filled with its last row."""
+    pieces = [run(filled(piece, rows)) for piece in batch.split(rows)]
+    return [torch.cat(outputs)[: len(batch)] for outputs in zip(*pieces, strict=True)]
 
 
 def filled(piece: Tensor, rows: int) -> Tensor:
     return torch.cat([piece, piece[-1:].expand(rows - len(piece), *piece.shape[1:])])
 
 
-class _InOrder(nn.Module):
-    """Graphs have their outputs in an order, not by name."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, batch: Tensor) -> tuple[Tensor, ...]:
-        return tuple(self.network(batch).values())
-
-
 @torch.no_grad()
-def export(network: nn.Module, *, example: Tensor) -> bytes:
-    """The network as ONNX, for batches like `example`."""
+def export(rows: Rows, *, example: Tensor) -> bytes:
+    """The forward pass as ONNX, for batches of the size of `example`."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own deprecations
-        program = torch.onnx.export(_InOrder(network), (example.clone(),), dynamo=True, verbose=False)
+        warnings.simplefilter("ignore")  # deprecations inside the exporter
+        program = torch.onnx.export(rows, (example,), dynamo=True, verbose=False)
     if program is None:
         raise RuntimeError("torch.onnx.export gave no program")
     return program.model_proto.SerializeToString()
 
 
 def _onnxruntime(graph: bytes) -> Callable[[Tensor], list[Tensor]]:
-    import onnxruntime
+    import onnxruntime  # type: ignore[import-untyped]
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
@@ -134,7 +91,7 @@ def _onnxruntime(graph: bytes) -> Callable[[Tensor], list[Tensor]]:
 
 
 def _openvino(graph: bytes) -> Callable[[Tensor], list[Tensor]]:
-    import openvino
+    import openvino  # type: ignore[import-untyped]
 
     core = openvino.Core()
     settings = {"INFERENCE_NUM_THREADS": torch.get_num_threads(), "INFERENCE_PRECISION_HINT": "f32"}
@@ -142,6 +99,53 @@ def _openvino(graph: bytes) -> Callable[[Tensor], list[Tensor]]:
 
     def run(batch: Tensor) -> list[Tensor]:
         found = compiled([batch.contiguous().numpy()])
-        return [torch.from_numpy(found[output].copy()) for output in compiled.outputs]  # its buffers are reused
+        return [torch.from_numpy(found[output].copy()) for output in compiled.outputs]  # its buffers are used again
 
     return run
+
+
+def in_channels_last(network: nn.Module) -> nn.Module:
+    """Kernels of convolutions in the layout that is fastest on CPUs and GPUs; maps follow their kernels."""
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d | nn.Conv3d):
+            module.to(memory_format=CHANNELS_LAST[module.weight.dim()])
+    return network
+
+
+class Watch(TorchDispatchMode):
+    """Sees every operation of a forward pass, and so which batch normalisation alone reads a convolution's output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[tuple[Tensor, Tensor]] = []  # (kernel, output) of every convolution; also keeps ids unique
+        self.readers: dict[int, list[Any]] = {}  # a tensor's id -> (operation, arguments)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        output = func(*args, **(kwargs or {}))
+        for tensor in {id(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}:
+            self.readers.setdefault(tensor, []).append((func, args))
+        if func is torch.ops.aten.convolution.default:
+            self.made.append((args[1], output))
+        return output
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """(id of a convolution's kernel, id of the running mean of the normalisation after it)."""
+        found = []
+        for kernel, output in self.made:
+            operation, args = self.readers.get(id(output), [(None, ())])[0]
+            alone = len(self.readers.get(id(output), [])) == 1 and len(self.readers[id(kernel)]) == 1
+            if alone and "batch_norm" in str(operation):
+                found.append((id(kernel), id(args[3])))
+        return found
+
+
+@torch.no_grad()
+def fold_batch_norms(network: nn.Module, pairs: list[tuple[int, int]]) -> None:
+    """Normalisation right after a convolution becomes part of the convolution's weights, in place."""
+    modules = dict(network.named_modules())
+    kernels = {id(each.weight): name for name, each in modules.items() if isinstance(each, nn.Conv2d | nn.Conv3d)}
+    means = {id(each.running_mean): name for name, each in modules.items() if isinstance(each, NORMS)}
+    for kernel, mean in pairs:
+        convolution, norm = modules[kernels[kernel]], modules[means[mean]]
+        network.set_submodule(kernels[kernel], fuse_conv_bn_eval(convolution, norm))
+        network.set_submodule(means[mean], getattr(norm, "act", nn.Identity()))  # timm's norms have their activation
