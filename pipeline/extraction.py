@@ -21,14 +21,14 @@ from pipeline import sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
-from pipeline.errors import InputError, MissingToolError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, video_record
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
-from pipeline.weights import RANDOM, converted_path, fetch_command, load_weights, status
+from pipeline.weights import RANDOM, WEIGHTS_FOLDER, converted_path, load_weights, missing, status
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def unchanged_weights(name: str) -> Iterator[str]:
     if name == RANDOM:
         yield RANDOM
         return
-    if status(name) != "present":
-        raise MissingToolError(f"the weights '{name}' are {status(name)}", hint=fetch_command(name))
+    if (state := status(name)) != "present":
+        raise missing(name, state=state, folder=WEIGHTS_FOLDER)
     before = file_sha256(converted_path(name))
     yield before
     if file_sha256(converted_path(name)) != before:
