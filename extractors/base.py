@@ -1,7 +1,9 @@
 """The extractor contract. An extractor is arithmetic on arrays: it knows nothing about files.
 
 A family is one module with `VERSION`, `TAKES` and `build(network, outputs=..., weights=..., device=...) -> Extractor`;
-one that takes clips is also told their length, `window=...`.
+one that takes clips is also told their length, `window=...`. One that takes the whole video gets all chosen
+frames at once and returns the rows itself, one per `window` frames. `BEYOND`, where a family has it, is the number of
+frames that a row needs after its own: T flow maps need T + 1 frames, though the row stands for T of them.
 The family's name in `params.yaml` is the module's name; there is no registry to fill.
 """
 
@@ -14,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-Takes = Literal["frames", "clips", "pairs", "audio"]
+Takes = Literal["frames", "clips", "video", "pairs", "audio"]
 
 
 class Extractor(ABC):
@@ -33,7 +35,19 @@ class Extractor(ABC):
         """One row of every output per item of the batch."""
 
 
-class UnknownOutputError(ValueError):
+class ExtractorError(ValueError):
+    """Settings that no extractor can be built with: names the value and what is allowed."""
+
+
+class MissingPackageError(ExtractorError):
+    """A network of a package that is not installed; `extra` is the one of ours that brings it."""
+
+    def __init__(self, network: str, *, package: str, extra: str) -> None:
+        super().__init__(f"{network} needs the package {package}")
+        self.extra = extra
+
+
+class UnknownOutputError(ExtractorError):
     """A tap that the network does not have."""
 
     def __init__(self, network: str, asked: Sequence[str], known: Sequence[str]) -> None:

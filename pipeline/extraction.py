@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from extractors.base import Extractor, UnknownOutputError
+from extractors.base import Extractor, ExtractorError, MissingPackageError
 from pipeline import sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
@@ -29,6 +29,8 @@ from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
 from pipeline.weights import RANDOM, WEIGHTS_FOLDER, converted_path, load_weights, missing, status
+
+WINDOWED = ("clips", "video")  # kinds whose rows are made of several frames
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,13 @@ def family_module(family: str) -> ModuleType:
         return importlib.import_module(f"extractors.{family}")
     except ModuleNotFoundError as error:
         folder = Path(importlib.import_module("extractors").__path__[0])
-        known = sorted(file.stem for file in folder.glob("*.py") if file.stem not in {"__init__", "base"})
+        known = sorted(file.stem for file in folder.glob("*.py") if "\ndef build(" in file.read_text())
         raise UsageError(f"there is no extractor family '{family}'; known: {', '.join(known)}") from error
+
+
+def beyond_of(family: str) -> int:
+    """Frames that the family's rows need after their own; most need none and do not say so."""
+    return getattr(family_module(family), "BEYOND", 0)
 
 
 @dataclass(frozen=True)
@@ -122,8 +129,9 @@ class ExtractVideo:
             return self._forward(group, row)  # someone may have killed the decoder; a bad file will crash it again
 
     def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
-        rule = group[0].params.sampling
-        rows = sampling.sample(rule, frames=row.frames, times=_index(self.index, self.index_sha256).times(row.id))
+        rule, beyond = group[0].params.sampling, beyond_of(group[0].params.family)
+        times = _index(self.index, self.index_sha256).times(row.id)
+        rows = sampling.sample(rule, frames=row.frames, times=times, beyond=beyond)
         extractors = [extractor_of(task.params, device=self.device) for task in group]
         outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
         return [
@@ -137,7 +145,9 @@ class ExtractVideo:
 
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
     """Tasks that take the same frames, together: their video is decoded once."""
-    rule = {task.name: record_sha256(task.params.sampling.model_dump()) for task in tasks}
+    rule = {
+        task.name: record_sha256([task.params.sampling.model_dump(), beyond_of(task.params.family)]) for task in tasks
+    }
     ordered = sorted(tasks, key=lambda task: (rule[task.name], task.name))
     return [list(group) for _, group in groupby(ordered, key=lambda task: rule[task.name])]
 
@@ -165,9 +175,11 @@ def _index(folder: Path, _sha256: str) -> VideoIndex:
 
 def extractor_of(params: Extract, *, device: str) -> Extractor:
     takes, window = family_module(params.family).TAKES, params.sampling.window
-    if (takes == "clips") != (window is not None):
-        rule = "window and stride" if takes == "clips" else "every, count or fps"
+    if (takes in WINDOWED) != (window is not None):
+        rule = "window and stride" if takes in WINDOWED else "every, count or fps"
         raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
+    if takes == "video" and (params.sampling.stride, params.sampling.tail) != (window, "pad"):
+        raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
     settings = dict(params.options) if window is None else {**params.options, "window": window}
     names = params.family, params.network, tuple(params.outputs), params.weights
     return load_extractor(*names, device, **settings)
@@ -187,7 +199,9 @@ def load_extractor(
     state = None if weights == RANDOM else load_weights(weights)
     try:
         return build(network, outputs=outputs, weights=state, device=device, **settings)
-    except UnknownOutputError as error:
+    except MissingPackageError as error:
+        raise MissingToolError(str(error), hint=f"pip install 'framescribe[{error.extra}]'") from error
+    except ExtractorError as error:
         raise UsageError(str(error)) from error
 
 
@@ -220,7 +234,8 @@ class _Pass:
     def __init__(self, extractor: Extractor, rows: sampling.Rows) -> None:
         self.extractor = extractor
         self.batch = BATCH if extractor.takes == "frames" else CLIP_BATCH
-        self.open = deque(rows.indices.tolist())  # rows still to come, each the frames it is made of
+        # What is still to come, each the frames it is made of; the whole video is one piece and gives all rows
+        self.open = deque([rows.whole] if extractor.takes == "video" else rows.indices.tolist())
         self.prepared: dict[int, Any] = {}
         self.waiting: list[Any] = []
         self.parts: dict[str, list[np.ndarray]] = {

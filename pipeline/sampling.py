@@ -14,14 +14,14 @@ if TYPE_CHECKING:  # pydantic is not needed to compute indices
     from pipeline.params import Sampling
 
 CLOCK_TOLERANCE = 1e-6  # seconds; absorbs the rounding of presentation times, finer than any real time base
-TAILS = ("drop", "pad", "loop")
+TAILS = ("drop", "pad", "loop", "each")
 
 
 @dataclass(frozen=True)
 class Rows:
     """One row a sampled frame or window: which frames it is made of, and which span of time it stands for."""
 
-    indices: np.ndarray  # (rows, window) int64, frames in the order the network takes them
+    indices: np.ndarray  # (rows, window + beyond) int64, frames in the order the network takes them
     first: np.ndarray  # (rows,) int64, first real frame
     last: np.ndarray  # (rows,) int64, last real frame
     start: np.ndarray  # (rows,) float64, second at which the first frame is shown
@@ -36,15 +36,30 @@ class Rows:
         """The frames to decode: sorted, each once."""
         return np.unique(self.indices)
 
+    @property
+    def whole(self) -> list[int]:
+        """The real frames of all rows in order: of rows side by side, everything that was chosen."""
+        return self.indices[np.arange(self.indices.shape[1]) < self.valid[:, None]].tolist()
 
-def sample(sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None) -> Rows:
-    """Rows of a video of `frames` frames shown at `times`, by the one rule that `sampling` states."""
+
+def sample(
+    sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None, beyond: int = 0
+) -> Rows:
+    """Rows of a video of `frames` frames shown at `times`, as `sampling` states.
+
+    `beyond` more frames follow each row's own, as a network on the changes between frames needs; the row stands for
+    the same frames and seconds as without them.
+    """
     ends = frame_ends(times, duration=duration)
+    chosen = _chosen_frames(sampling, frames=frames, times=times, ends=ends)
     if sampling.window is not None and sampling.stride is not None:
-        indices, valid = windows(frames, window=sampling.window, stride=sampling.stride, tail=sampling.tail)
-        return _rows(indices, valid, times=times, ends=ends)
-    indices = _chosen_frames(sampling, frames=frames, times=times, ends=ends)[:, None]
-    return _rows(indices, np.ones(len(indices), np.int64), times=times, ends=ends)
+        places, valid = windows(len(chosen), window=sampling.window, stride=sampling.stride, tail=sampling.tail)
+        looping = sampling.tail == "loop"
+        indices = chosen[followed(places, valid, frames=len(chosen), beyond=beyond, looping=looping)]
+    else:
+        valid = np.ones(len(chosen), np.int64)
+        indices = followed(chosen[:, None], valid, frames=frames, beyond=beyond)
+    return _rows(indices, valid, times=times, ends=ends)
 
 
 def every(frames: int, *, step: int) -> np.ndarray:
@@ -72,18 +87,33 @@ def windows(frames: int, *, window: int, stride: int, tail: str) -> tuple[np.nda
     """Windows starting at 0, stride, 2 stride, ...: indices (rows, window) and the number of real frames of each.
 
     `drop` keeps full windows only. `pad` and `loop` add one window at the next start when frames remain that no
-    window covers: `pad` repeats its last frame, `loop` starts again at its first.
+    window covers: `pad` repeats its last frame, `loop` starts again at its first. `each` has a padded window at every
+    start there is, so that its rows line up with those of `every: stride`.
     """
     if tail not in TAILS:
         raise ValueError(f"tail is '{tail}', allowed: {', '.join(TAILS)}")
     full = max(0, (frames - window) // stride + 1)
     covered = (full - 1) * stride + window if full else 0
     has_tail = tail != "drop" and covered < frames and full * stride < frames
-    starts = np.arange(full + has_tail, dtype=np.int64) * stride
+    count = -(-frames // stride) if tail == "each" else full + has_tail
+    starts = np.arange(count, dtype=np.int64) * stride
     valid = np.minimum(window, frames - starts)  # (rows,)
     offsets = np.broadcast_to(np.arange(window, dtype=np.int64), (len(starts), window))
     inside = offsets % valid[:, None] if tail == "loop" else np.minimum(offsets, valid[:, None] - 1)
     return starts[:, None] + inside, valid
+
+
+def followed(indices: np.ndarray, valid: np.ndarray, *, frames: int, beyond: int, looping: bool = False) -> np.ndarray:
+    """Rows with the `beyond` frames after them, (rows, window + beyond); the last frame again where there are no more.
+
+    With `looping`, a window that was filled from its own beginning goes on in the same way.
+    """
+    window = indices.shape[1]
+    offsets = np.arange(window, window + beyond)[None]
+    next_ones = np.minimum(indices[:, :1] + offsets, frames - 1)
+    looped = indices[:, :1] + offsets % valid[:, None]
+    filled = looping & (valid[:, None] < window)
+    return np.concatenate([indices, np.where(filled, looped, next_ones)], axis=1)
 
 
 def audio_spans(start: np.ndarray, end: np.ndarray, *, rate: int, samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -113,10 +143,10 @@ def _chosen_frames(sampling: Sampling, *, frames: int, times: np.ndarray, ends: 
         return uniform(frames, count=sampling.count)
     if sampling.fps is not None:
         return at_rate(times, fps=sampling.fps, end=float(ends[-1]) if len(ends) else 0.0)
-    raise ValueError("sampling names no rule: give exactly one of every, count, fps, window")
+    return every(frames, step=1)
 
 
 def _rows(indices: np.ndarray, valid: np.ndarray, *, times: np.ndarray, ends: np.ndarray) -> Rows:
     first = indices[:, 0]
-    last = first + valid - 1
+    last = np.take_along_axis(indices, valid[:, None] - 1, axis=1)[:, 0]  # the repeated frames come after it
     return Rows(indices, first=first, last=last, start=times[first], end=ends[last], valid=valid)

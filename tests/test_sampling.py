@@ -61,8 +61,41 @@ def test_a_video_shorter_than_the_window() -> None:
     assert windows(3, window=8, stride=8, tail="loop")[0].tolist() == [[0, 1, 2, 0, 1, 2, 0, 1]]
 
 
+@pytest.mark.parametrize("frames", [1, 2, 15, 16, 17, 18, 100])
+def test_a_window_at_each_start_lines_up_with_single_frames(frames: int) -> None:
+    """8-frame windows every 5 frames beside single frames every 5: row i of both begins at frame 5i."""
+    times = np.arange(frames) / 25
+    singles = sample(Sampling(every=5), frames=frames, times=times)
+    clips = sample(Sampling(window=8, stride=5, tail="each"), frames=frames, times=times)
+    assert clips.first.tolist() == singles.first.tolist()
+    assert clips.last.tolist() == [min(first + 7, frames - 1) for first in singles.first]
+
+
+def test_windows_of_chosen_frames() -> None:
+    """Every second frame of ten, three at a time: the rows say which real frames they span."""
+    rows = sample(Sampling(every=2, window=3, stride=2, tail="pad"), frames=10, times=np.arange(10) / 10)
+    assert rows.indices.tolist() == [[0, 2, 4], [4, 6, 8]]
+    assert (rows.first.tolist(), rows.last.tolist()) == ([0, 4], [4, 8])
+    np.testing.assert_allclose(rows.end, [0.5, 0.9])
+
+
+def test_eight_seconds_at_two_frames_a_second() -> None:
+    rows = sample(Sampling(fps=2.0, window=16, stride=8, tail="pad"), frames=250, times=np.arange(250) / 25)
+    assert rows.valid.tolist() == [16, 12]
+    assert rows.indices[0].tolist() == [int(moment * 12.5) for moment in range(16)]
+    assert rows.last.tolist() == [187, 237]
+
+
+@given(FRAMES, st.integers(1, 9))
+def test_rows_side_by_side_hold_every_chosen_frame_once(frames: int, window: int) -> None:
+    rows = sample(
+        Sampling(every=3, window=window, stride=window, tail="pad"), frames=frames, times=np.arange(frames) / 25
+    )
+    assert rows.whole == every(frames, step=3).tolist()
+
+
 def test_an_unknown_tail_is_named() -> None:
-    with pytest.raises(ValueError, match=r"tail is 'wrap', allowed: drop, pad, loop"):
+    with pytest.raises(ValueError, match=r"tail is 'wrap', allowed: drop, pad, loop, each"):
         windows(3, window=2, stride=1, tail="wrap")
 
 
