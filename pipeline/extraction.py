@@ -21,7 +21,7 @@ from pipeline import sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import InputError, MissingToolError, UsageError
 from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, video_record
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoIndex, VideoRow, read_index
