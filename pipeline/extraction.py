@@ -28,7 +28,7 @@ from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
-from pipeline.weights import RANDOM, converted_path, fetch_command, load_weights, status
+from pipeline.weights import RANDOM, WEIGHTS_FOLDER, converted_path, load_weights, missing, status
 
 WINDOWED = ("clips", "video")  # kinds whose rows are made of several frames
 
@@ -76,8 +76,8 @@ def unchanged_weights(name: str) -> Iterator[str]:
     if name == RANDOM:
         yield RANDOM
         return
-    if status(name) != "present":
-        raise MissingToolError(f"the weights '{name}' are {status(name)}", hint=fetch_command(name))
+    if (state := status(name)) != "present":
+        raise missing(name, state=state, folder=WEIGHTS_FOLDER)
     before = file_sha256(converted_path(name))
     yield before
     if file_sha256(converted_path(name)) != before:
