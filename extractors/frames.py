@@ -16,9 +16,10 @@ from torch import nn
 from torchvision.models import get_model, get_model_weights
 from torchvision.transforms._presets import ImageClassification
 
-from extractors.base import NetworkExtractor, Takes, UnknownOutputError
+from extractors.base import Takes, UnknownOutputError
+from extractors.network import NetworkExtractor
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "frames"
 OUTPUTS = ("pool", "grid")
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
