@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from extractors.base import Extractor, ExtractorError, MissingPackageError
-from pipeline import sampling
+from extractors.base import AudioExtractor, Extractor, ExtractorError, MissingPackageError
+from pipeline import hearing, sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
@@ -28,7 +28,7 @@ from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
-from pipeline.weights import RANDOM, converted_path, fetch_command, load_weights, status
+from pipeline.weights import RANDOM, WEIGHTS_FOLDER, converted_path, load_weights, missing, status
 
 WINDOWED = ("clips", "video")  # kinds whose rows are made of several frames
 
@@ -43,6 +43,11 @@ class Task:
 
     def record_of(self, row: VideoRow) -> dict[str, Any]:
         return video_record(self.record, sha256=row.sha256, backend=row.backend)
+
+    def origin_of(self, row: VideoRow) -> dict[str, Any]:
+        """What a store says about a video; of one without sound, that it has none."""
+        sound = {"sound": hearing.sound_state(row)} if self.params.sampling.hop is not None else {}
+        return {"sha256": row.sha256, "decoder": row.backend, **sound}
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,8 @@ def unchanged_weights(name: str) -> Iterator[str]:
     if name == RANDOM:
         yield RANDOM
         return
-    if status(name) != "present":
-        raise MissingToolError(f"the weights '{name}' are {status(name)}", hint=fetch_command(name))
+    if (state := status(name)) != "present":
+        raise missing(name, state=state, folder=WEIGHTS_FOLDER)
     before = file_sha256(converted_path(name))
     yield before
     if file_sha256(converted_path(name)) != before:
@@ -129,27 +134,37 @@ class ExtractVideo:
             return self._forward(group, row)  # someone may have killed the decoder; a bad file will crash it again
 
     def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
-        rule, beyond = group[0].params.sampling, beyond_of(group[0].params.family)
         times = _index(self.index, self.index_sha256).times(row.id)
-        rows = sampling.sample(rule, frames=row.frames, times=times, beyond=beyond)
         extractors = [extractor_of(task.params, device=self.device) for task in group]
-        outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
+        listeners = [extractor for extractor in extractors if isinstance(extractor, AudioExtractor)]
+        if listeners:  # a group takes sound, or it takes pictures
+            found = hearing.hear_all(listeners, [task.params.sampling for task in group], row=row, times=times)
+        else:
+            rows = frame_rows(group[0].params, row=row, times=times)
+            outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
+            found = [(arrays, row_table(rows)) for arrays in outputs]
         return [
-            VideoFeatures(
-                tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()},
-                rows=row_table(rows),
-            )
-            for task, arrays in zip(group, outputs, strict=True)
+            VideoFeatures(tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()}, rows=rows)
+            for task, (arrays, rows) in zip(group, found, strict=True)
         ]
 
 
+def frame_rows(params: Extract, *, row: VideoRow, times: np.ndarray) -> sampling.Rows:
+    return sampling.sample(params.sampling, frames=row.frames, times=times, beyond=beyond_of(params.family))
+
+
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Tasks that take the same frames, together: their video is decoded once."""
-    rule = {
-        task.name: record_sha256([task.params.sampling.model_dump(), beyond_of(task.params.family)]) for task in tasks
-    }
+    """Tasks that take the same frames, or sound of the same rate, together: their video is decoded once."""
+    rule = {task.name: _decoded_for(task.params) for task in tasks}
     ordered = sorted(tasks, key=lambda task: (rule[task.name], task.name))
     return [list(group) for _, group in groupby(ordered, key=lambda task: rule[task.name])]
+
+
+def _decoded_for(params: Extract) -> str:
+    family = family_module(params.family)
+    if family.TAKES == "audio":
+        return f"sound {family.RATE}"
+    return record_sha256([params.sampling.model_dump(), beyond_of(params.family)])
 
 
 def require_unchanged(row: VideoRow) -> None:
@@ -173,10 +188,19 @@ def _index(folder: Path, _sha256: str) -> VideoIndex:
     return read_index(folder)
 
 
+def row_count(params: Extract, *, row: VideoRow, times: np.ndarray) -> int:
+    """Rows that a video will have, known before anything is decoded."""
+    extractor = extractor_of(params, device="cpu")
+    if isinstance(extractor, AudioExtractor):
+        return len(hearing.window_starts(extractor, params.sampling, duration=row.duration))
+    return len(frame_rows(params, row=row, times=times))
+
+
 def extractor_of(params: Extract, *, device: str) -> Extractor:
     takes, window = family_module(params.family).TAKES, params.sampling.window
-    if (takes in WINDOWED) != (window is not None):
-        rule = "window and stride" if takes in WINDOWED else "every, count or fps"
+    is_audio, is_windowed = takes == "audio", takes in WINDOWED
+    if (is_audio, is_windowed) != (params.sampling.hop is not None, window is not None):
+        rule = "hop" if is_audio else "window and stride" if is_windowed else "every, count or fps"
         raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
     if takes == "video" and (params.sampling.stride, params.sampling.tail) != (window, "pad"):
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
