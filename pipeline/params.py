@@ -185,11 +185,11 @@ def parse_params(values: Any, *, source: str) -> Params:
         raise UsageError(_explain(error, source), hint=f"edit {source}; docs/params.md explains every key") from error
 
 
-def pick(sections: dict[str, Any], name: str, *, kind: str) -> Any:
+def pick(sections: dict[str, Any], name: str, *, kind: str, where: str = "params.yaml") -> Any:
     """The entry of a dictionary section, or an error that lists the entries there are."""
     if name not in sections:
         known = ", ".join(sections) or "none"
-        raise UsageError(f"there is no {kind} '{name}' in params.yaml; it has: {known}")
+        raise UsageError(f"there is no {kind} '{name}' in {where}; it has: {known}")
     return sections[name]
 
 
