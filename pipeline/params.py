@@ -74,6 +74,7 @@ class Extract(Section):
     sampling: Sampling
     outputs: list[str] = ["pool"]
     options: dict[str, int | float | bool | str] = {}  # the family's own settings
+    engine: Literal["eager", "compile", "onnxruntime", "openvino"] = "eager"  # what runs the forward pass
     dtype: Literal["float16", "float32"] = "float32"
     max_failed: int = Field(default=0, ge=0)
 
@@ -187,11 +188,11 @@ def parse_params(values: Any, *, source: str) -> Params:
         raise UsageError(_explain(error, source), hint=f"edit {source}; docs/params.md explains every key") from error
 
 
-def pick(sections: dict[str, Any], name: str, *, kind: str) -> Any:
+def pick(sections: dict[str, Any], name: str, *, kind: str, where: str = "params.yaml") -> Any:
     """The entry of a dictionary section, or an error that lists the entries there are."""
     if name not in sections:
         known = ", ".join(sections) or "none"
-        raise UsageError(f"there is no {kind} '{name}' in params.yaml; it has: {known}")
+        raise UsageError(f"there is no {kind} '{name}' in {where}; it has: {known}")
     return sections[name]
 
 
