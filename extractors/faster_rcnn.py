@@ -8,7 +8,6 @@ Rows are padded to `regions`: `count` says how many are real, and a padded regio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +17,10 @@ from extractors.base import Extractor, ExtractorError, Takes, UnknownOutputError
 from extractors.detection import bottom_up
 from extractors.detection.base import Detector
 from extractors.detection.coco import Proposals, load_rcnn
+from extractors.detection.published import map_published
 from extractors.detection.selection import stack_regions, stacked_shapes
+
+__all__ = ["map_published"]  # looked for here by the conversion of weights
 
 VERSION = 1
 TAKES: Takes = "frames"
@@ -48,10 +50,6 @@ class RegionExtractor(Extractor):
         frames = [self.detector(picture, self.regions) for picture in batch.to(self.device)]
         stacked = stack_regions(frames, regions=self.regions, taps=self.detector.taps)
         return {name: stacked[name] for name in self.outputs}
-
-
-def map_published(tree: Mapping[str, Any]) -> dict[str, Tensor]:
-    return bottom_up.map_published(tree)
 
 
 def build(

@@ -9,8 +9,7 @@ so the network does not even have it. Module names are those of the published de
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -208,14 +207,14 @@ def choose(boxes: Tensor, features: Tensor, classes: Tensor, attributes: Tensor,
 
 
 def caffe_anchors() -> Tensor:
-    """(A, 4) centre x, centre y, width, height, sizes slowest; Caffe rounds the sides at stride 16 and then scales."""
-    sides = [(round(STRIDE / math.sqrt(ratio)), ratio) for ratio in RATIOS]
-    pairs = [(width, round(width * ratio)) for width, ratio in sides]
-    return torch.tensor([(8.0, 8.0, width * scale, height * scale) for scale in SCALES for width, height in pairs])
+    """(A, 4) centre x, centre y, width, height; ratio by ratio. Caffe rounds sides at stride 16, then scales."""
+    widths = [round(STRIDE / math.sqrt(ratio)) for ratio in RATIOS]
+    sides = [(width, round(width * ratio)) for width, ratio in zip(widths, RATIOS, strict=True)]
+    return torch.tensor([(8.0, 8.0, width * scale, height * scale) for width, height in sides for scale in SCALES])
 
 
 def detectron_anchors() -> Tensor:
-    """(A, 4) as above: exact areas, around the cell's corner."""
+    """(A, 4) as above, but size by size, with exact areas, and around the cell's corner."""
     sizes = [STRIDE * scale for scale in SCALES]
     shapes = [(size / math.sqrt(ratio), size * math.sqrt(ratio)) for size in sizes for ratio in RATIOS]
     return torch.tensor([(0.0, 0.0, *shape) for shape in shapes])
@@ -234,20 +233,3 @@ def decode(anchors: Tensor, deltas: Tensor) -> Tensor:
     centres = anchors[:, :2] + deltas[:, :2] * anchors[:, 2:]
     halves = anchors[:, 2:] * deltas[:, 2:].clamp(max=largest).exp() / 2
     return torch.cat([centres - halves, centres + halves], 1)
-
-
-# Published entries that are not used: the regression of the boxes, and what can be computed
-REGRESSION = ("roi_heads.box_predictor.bbox_pred.weight", "roi_heads.box_predictor.bbox_pred.bias")
-BACKGROUND_LAST = ("cls_score.weight", "cls_score.bias", "cls_embedding.weight", "attr_score.weight", "attr_score.bias")
-
-
-def map_published(tree: Mapping[str, Any]) -> dict[str, Tensor]:
-    """The state of `BottomUp` from the published detectron2 conversion, whose background is the last class."""
-    published = {name: torch.as_tensor(array) for name, array in tree.get("model", tree).items()}
-    for name in REGRESSION:
-        published.pop(name)
-    state = {name: tensor for name, tensor in published.items() if not name.endswith("num_batches_tracked")}
-    for name in BACKGROUND_LAST:
-        key = f"roi_heads.box_predictor.{name}"
-        state[key] = state[key].roll(1, 0)
-    return state | {"anchors": detectron_anchors()}

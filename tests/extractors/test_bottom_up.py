@@ -10,11 +10,12 @@ import torch
 
 from extractors import faster_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
-from extractors.detection import bottom_up
+from extractors.detection import bottom_up, published
 from extractors.detection.bottom_up import BottomUp
 
 TINY = {"blocks": (1, 1, 1), "width": 8, "hidden": 16, "classes": 12, "attributes": 5}
 SMALL_SIDES = {"short_side": 96, "long_side": 160}
+REGRESSION = ("roi_heads.box_predictor.bbox_pred.weight", "roi_heads.box_predictor.bbox_pred.bias")
 EVERYTHING = ("boxes", "features", "scores", "classes", "attributes", "attribute_scores", "count")
 
 
@@ -89,12 +90,48 @@ def test_every_published_value_arrives_where_it_belongs() -> None:
     network.load_state_dict(faster_rcnn.map_published(tree))
 
     state = network.state_dict()
-    moved = {f"roi_heads.box_predictor.{name}" for name in bottom_up.BACKGROUND_LAST}
-    for name in tree.keys() - moved - {*bottom_up.REGRESSION}:
+    moved = {f"roi_heads.box_predictor.{name}" for name in published.BACKGROUND_LAST}
+    for name in tree.keys() - moved - {*REGRESSION}:
         np.testing.assert_array_equal(state[name], tree[name], err_msg=name)
     for name in moved:  # the background is their last row and our first
         np.testing.assert_array_equal(state[name][0], tree[name][-1], err_msg=name)
         np.testing.assert_array_equal(state[name][1:], tree[name][:-1], err_msg=name)
+
+
+def test_the_conversion_with_caffes_own_layout_gives_the_same_network() -> None:
+    """Two scores an anchor, the background first, other names of the heads."""
+    numbers = np.random.default_rng(0)
+    theirs = {name: numbers.normal(size=shape).astype(np.float32) for name, shape in caffe_shapes().items()}
+    network = BottomUp(blocks=(1, 1, 1), width=4, classes=6, attributes=3)
+
+    network.load_state_dict(faster_rcnn.map_published({"model": theirs}))
+
+    state, head, rpn = network.state_dict(), "roi_heads.box_predictor", "proposal_generator.rpn_head"
+    pairs = {
+        "cls_score": "cls_score",
+        "cls_embedding": "cls_embed",
+        "fc_attr": "attr_linear1",
+        "attr_score": "attr_linear2",
+    }
+    for ours, name in pairs.items():
+        np.testing.assert_array_equal(state[f"{head}.{ours}.weight"], theirs[f"{head}.{name}.weight"], err_msg=name)
+    scores = theirs[f"{rpn}.objectness_logits.weight"]
+    np.testing.assert_allclose(state[f"{rpn}.objectness_logits.weight"], scores[12:] - scores[:12])
+    assert torch.equal(state["anchors"], bottom_up.caffe_anchors())
+
+
+def caffe_shapes() -> dict[str, tuple[int, ...]]:
+    """The other conversion's names: those that differ, and what only it has."""
+    shapes = published_shapes(4, (1, 1, 1), 6, 3)
+    head, rpn = "roi_heads.box_predictor", "proposal_generator.rpn_head"
+    names = {"cls_embedding": "cls_embed", "fc_attr": "attr_linear1", "attr_score": "attr_linear2"}
+    for ours, theirs in names.items():
+        for part in ("weight", "bias"):
+            if f"{head}.{ours}.{part}" in shapes:
+                shapes[f"{head}.{theirs}.{part}"] = shapes.pop(f"{head}.{ours}.{part}")
+    shapes |= {f"{head}.bbox_pred.weight": (28, 128), f"{head}.bbox_pred.bias": (28,)}
+    shapes |= {f"{rpn}.objectness_logits.weight": (24, 512, 1, 1), f"{rpn}.objectness_logits.bias": (24,)}
+    return shapes | {"backbone.stem.conv1.norm.num_batches_tracked": (), "pixel_mean": (3, 1, 1)}
 
 
 def test_missing_and_foreign_names_are_refused() -> None:
@@ -114,7 +151,8 @@ def test_anchors_are_caffes() -> None:
     centres, sides = bottom_up.caffe_anchors().split(2, 1)
     boxes = torch.cat([centres - sides / 2, centres + sides / 2 - 1], 1)  # their last pixel belongs to the box
 
-    assert boxes[:3].tolist() == [[-38, -16, 53, 31], [-24, -24, 39, 39], [-14, -36, 29, 51]]
+    assert boxes[::4].tolist() == [[-38, -16, 53, 31], [-24, -24, 39, 39], [-14, -36, 29, 51]]
+    assert boxes[:2].tolist() == [[-38, -16, 53, 31], [-84, -40, 99, 55]]  # ratio by ratio, as its weights are
     assert boxes[-1].tolist() == [-168, -344, 183, 359]
 
 
