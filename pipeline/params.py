@@ -71,6 +71,7 @@ class Extract(Section):
     sampling: Sampling
     outputs: list[str] = ["pool"]
     options: dict[str, int | float | bool | str] = {}  # the family's own settings
+    engine: Literal["eager", "compile", "onnxruntime", "openvino"] = "eager"  # what runs the forward pass
     dtype: Literal["float16", "float32"] = "float32"
     max_failed: int = Field(default=0, ge=0)
 
