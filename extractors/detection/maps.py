@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torchvision.models import get_model, get_model_weights
+from torchvision.models import get_model, get_model_weights, list_models
 
 from extractors import i3d
+from extractors.base import ExtractorError
 from extractors.detection.geometry import fit_uncropped, pad_to, pool_regions
 from extractors.frames import trunk_of
 
@@ -89,6 +90,8 @@ def motion_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side
 
 
 def _torchvision(network: str, *, weights: Mapping[str, Tensor] | None, short_side: int, motion: bool) -> RegionMap:
+    if network not in list_models():
+        raise ExtractorError(f"there is no network '{network}' to pool regions from; see docs/extractors.md")
     published = next(iter(get_model_weights(network))).transforms()
     trunk = trunk_of(_loaded(get_model(network, weights=None), weights))
     return RegionMap(trunk, mean=list(published.mean), std=list(published.std), short_side=short_side, motion=motion)

@@ -32,6 +32,7 @@ CHEAP: dict[str, Any] = {
     "short_side": 32,
     "detector_short_side": 64,
     "detector_long_side": 96,
+    "proposals": 20,
     "score_threshold": 0.0,  # an untrained detector is sure of nothing
 }
 
@@ -56,7 +57,7 @@ class FixedBoxes(Detector):
         self.taps = {"boxes": (4,), "scores": (), "classes": ()}
         self.boxes = torch.tensor(boxes).reshape(-1, 4)
 
-    def forward(self, picture: Tensor, regions: int) -> dict[str, Tensor]:
+    def forward(self, picture: Tensor, regions: int) -> dict[str, Tensor]:  # noqa: ARG002 - it does not look
         ones = torch.ones(len(self.boxes))
         return {"boxes": self.boxes, "scores": ones, "classes": ones}
 
@@ -150,6 +151,8 @@ def test_one_of_the_maps_may_be_left_out() -> None:
     assert only.outputs == {"features": (10, 1280)}
     with pytest.raises(UnknownOutputError, match=r"has no output .'motion'.; it has: boxes, scores, classes, image"):
         mask_rcnn.build(NETWORK, outputs=["motion"], weights=None, **CHEAP | {"motion": "none"})
+    with pytest.raises(ExtractorError, match="there is no network 'r3d_19' to pool regions from"):
+        mask_rcnn.build(NETWORK, outputs=["motion"], weights=None, **CHEAP | {"motion": "r3d_19"})
 
 
 def test_masks_are_not_computed() -> None:
