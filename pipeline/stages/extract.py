@@ -63,6 +63,8 @@ def run(
     if not videos.rows:
         raise InputError(f"{index} has no usable video", hint="framescribe decode, and look at quarantine.jsonl")
     clear_unfinished()
+    for condition in sorted({line for each in params.values() for line in _conditions(each)}):
+        console.say(f"licence of the weights {condition}")
     with ExitStack() as stack:
         hashes = {name: stack.enter_context(unchanged_weights(each.weights)) for name, each in params.items()}
         tasks = tuple(
@@ -79,6 +81,12 @@ def run(
     _check_failures(params, summary, outs=outs, console=console)
     shown = next(iter(summary.values())) if len(summary) == 1 else {"stores": summary}
     return {**shown, "decoded": counts["decoded"]}
+
+
+def _conditions(params: Extract) -> list[str]:
+    from pipeline.weights import RANDOM, conditions
+
+    return [] if params.weights == RANDOM else conditions(params.weights)
 
 
 def _assembled(
