@@ -76,12 +76,12 @@ def _short_proof(name: str) -> str:
 
 
 def _facts(name: str) -> tuple[str, str, str, str]:
-    from pipeline.weights import entry
+    from pipeline.weights import conditions, entry
 
     weights = entry(name)
     size = f"{weights.mebibytes:.3g}" if weights.mebibytes else "?"
-    conditions = " (conditions)" if weights.terms else ""
-    return size, f"{weights.licence}{conditions}", where_from(name), weights.description
+    licence = f"{weights.licence} (conditions)" if conditions(name) else weights.licence
+    return size, licence, where_from(name), weights.description
 
 
 def where_from(name: str) -> str:

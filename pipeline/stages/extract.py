@@ -58,12 +58,13 @@ def run(
     from pipeline.extraction import ExtractVideo, make_task, unchanged_weights
     from pipeline.hashing import file_sha256
     from pipeline.index import INDEX_FILE, read_index
+    from pipeline.weights import conditions
 
     videos = read_index(index)
     if not videos.rows:
         raise InputError(f"{index} has no usable video", hint="framescribe decode, and look at quarantine.jsonl")
     clear_unfinished()
-    for condition in sorted({line for each in params.values() for line in _conditions(each)}):
+    for condition in sorted({line for each in params.values() for line in conditions(each.weights)}):
         console.say(f"licence of the weights {condition}")
     with ExitStack() as stack:
         hashes = {name: stack.enter_context(unchanged_weights(each.weights)) for name, each in params.items()}
@@ -81,12 +82,6 @@ def run(
     _check_failures(params, summary, outs=outs, console=console)
     shown = next(iter(summary.values())) if len(summary) == 1 else {"stores": summary}
     return {**shown, "decoded": counts["decoded"]}
-
-
-def _conditions(params: Extract) -> list[str]:
-    from pipeline.weights import RANDOM, conditions
-
-    return [] if params.weights == RANDOM else conditions(params.weights)
 
 
 def _assembled(

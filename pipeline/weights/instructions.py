@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.errors import MissingToolError
-from pipeline.weights.registry import Source, entry, with_parts
+from pipeline.weights.registry import WITHOUT_FILE, Source, entry, with_parts
 
 DOWNLOADS = "downloads"  # folder in the weights folder where published files are put
 
 
 def conditions(name: str) -> list[str]:
     """What the licences of the weights, or of a bundle's parts, ask of whoever uses them."""
+    if name in WITHOUT_FILE:
+        return []
     return [f"{part}: {entry(part).licence}. {entry(part).terms}" for part in with_parts(name) if entry(part).terms]
 
 

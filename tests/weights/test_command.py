@@ -128,3 +128,12 @@ def test_offline_is_exit_code_four(project: Path, register: Register, capsys: py
     assert main(["weights", "fetch", "toy"]) == 4
     told = capsys.readouterr().err
     assert "next: framescribe weights import toy weights/downloads/toy.pth" in told
+
+
+def test_the_page_has_the_registrys_table(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs/weights.md").read_text()
+
+    assert main(["weights", "list", "--markdown"]) == 0
+    assert capsys.readouterr().out in page, "write it anew: framescribe weights list --markdown"
+    for name, entry in weights.REGISTRY.items():
+        assert not entry.terms or f"- `{name}`: {entry.licence}. {entry.terms}" in page
