@@ -2,7 +2,8 @@
 
 A family is one module with `VERSION`, `TAKES` and `build(network, outputs=..., weights=..., device=...) -> Extractor`;
 one that takes clips is also told their length, `window=...`. One that takes the whole video gets all chosen
-frames at once and returns the rows itself, one per `window` frames.
+frames at once and returns the rows itself, one per `window` frames. `BEYOND`, where a family has it, is the number of
+frames that a row needs after its own: T flow maps need T + 1 frames, though the row stands for T of them.
 The family's name in `params.yaml` is the module's name; there is no registry to fill.
 """
 

@@ -8,24 +8,31 @@ by indexing without knowing what is inside.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 State = dict[str, Tensor]
 
 
+class Input(NamedTuple):
+    """A tensor that a model reads: from the store in which slot of the run, and under which name there."""
+
+    slot: str  # appearance | motion | regions | sound
+    tensor: str
+    optional: bool = False  # the model does without when the slot has no store
+
+
 class Modality(NamedTuple):
-    """One slot of features, padded to the longest video of the batch."""
+    """One input, padded to the longest video of the batch."""
 
     values: Tensor  # (B, L, ...) float32
     mask: Tensor  # (B, L) bool, True where the row is real
 
 
-Features = Mapping[str, Modality]  # slot name -> modality
+Features = Mapping[str, Modality]  # name of the input -> modality
 
 
 @dataclass(frozen=True)
@@ -35,10 +42,35 @@ class Step:
     state: State
     output: Tensor  # (B, O)
     attention: Mapping[str, Tensor]  # e.g. "time" -> (B, L)
+    terms: Mapping[str, Tensor] = field(default_factory=dict)  # name -> (B,), added up over a caption's words
+
+
+@dataclass(frozen=True)
+class Forced:
+    """Captions scored word by word, each given the right words before it."""
+
+    loss: Tensor  # (N,) cross-entropy of each caption, label smoothing included
+    nll: Tensor  # (N,) minus log probability
+    words: int  # in all captions
+    terms: Mapping[str, Tensor]  # what the steps' terms add up to, (N,) each
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a model may use to compute its loss on N captions of B videos."""
+
+    features: Features
+    state: State  # of the B videos, encoded
+    score: Callable[[State], Forced]  # the captions, read from a state of the B videos
+    video_of: Tensor  # (N,) row of the state that each caption describes
+    captions: Tensor  # (N,) number of each (video, caption) pair in the training set
+    tables: dict[str, Tensor]  # a model's own notes, kept between epochs and in checkpoints; (pairs,) each
+    pairs: int  # in the training set
 
 
 class Captioner(nn.Module, ABC):
-    slots: ClassVar[Mapping[str, str]]  # the modalities the model reads: slot -> the tensor it wants from that store
+    inputs: ClassVar[Mapping[str, Input]]  # what the model reads, by the names that it uses
+    copies: int = 1  # times that each caption is scored, for models that draw random choices; copies lie together
 
     @abstractmethod
     def encode(self, features: Features) -> State:
@@ -52,9 +84,13 @@ class Captioner(nn.Module, ABC):
     def logits(self, output: Tensor) -> Tensor:
         """Scores of the vocabulary from a step's output; apart from `step` so that training does it once."""
 
-    def extra_loss(self, features: Features, state: State) -> Tensor:  # noqa: ARG002 - models that have one use these
-        """A model's own term beside the cross-entropy; zero for most."""
-        return torch.zeros(())
+    def loss(self, lesson: Lesson) -> Tensor:
+        """What training lowers: cross-entropy per word, unless a paper says more."""
+        forced = lesson.score(lesson.state)
+        return forced.loss.sum() / forced.words
+
+    def begin(self, stage: str) -> None:
+        """Called before the first epoch of each named stage of training, for models whose parts take turns."""
 
 
 def select(state: State, rows: Tensor) -> State:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from models.base import Captioner, Features, State, Step
+from models.base import Captioner, Features, Input, State, Step
 from models.layers import masked_mean
 from models.word_lstm import WordLstm
 
@@ -14,7 +14,7 @@ from models.word_lstm import WordLstm
 class MeanPool(Captioner):
     """One context vector for every word: order and place in time are lost."""
 
-    slots: ClassVar = {"appearance": "pool"}
+    inputs: ClassVar = {"appearance": Input("appearance", "pool")}
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from models.base import Captioner, Features, State, Step
+from models.base import Captioner, Features, Input, State, Step
 from models.layers import AdditiveAttention, masked_mean
 from models.word_lstm import WordLstm
 
@@ -19,7 +19,7 @@ class SoftAttention(Captioner):
     after it; without it the frames are a set, as in the paper, and "left to right" equals "right to left".
     """
 
-    slots: ClassVar = {"appearance": "pool"}
+    inputs: ClassVar = {"appearance": Input("appearance", "pool")}
 
     def __init__(
         self,

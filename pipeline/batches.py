@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from models.base import Features, Modality
+from models.base import Features, Input, Modality
 from pipeline.corpus import Corpus
 from pipeline.errors import InputError
 from pipeline.params import Slots
@@ -20,42 +20,51 @@ from pipeline.vocabulary import PAD, Vocabulary, tokenize
 
 @dataclass(frozen=True)
 class FeatureSource:
-    """The stores of a run, one a slot, as padded batches."""
+    """The stores of a run as padded batches."""
 
     stores: Mapping[str, Store]  # slot -> store
-    tensors: Mapping[str, str]  # slot -> name of the tensor
+    inputs: Mapping[str, Input]  # what the model reads and the run has
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Channels of one row of each slot."""
-        return {slot: store.manifest["outputs"][self.tensors[slot]]["shape"][-1] for slot, store in self.stores.items()}
+        """Channels of each input."""
+        return {name: self._shape(wanted)[-1] for name, wanted in self.inputs.items()}
 
     def batch(self, video_ids: Sequence[str], *, device: str = "cpu") -> Features:
-        return {slot: self._modality(slot, video_ids, device) for slot in self.stores}
+        return {name: self._modality(wanted, video_ids, device) for name, wanted in self.inputs.items()}
 
-    def _modality(self, slot: str, video_ids: Sequence[str], device: str) -> Modality:
-        name = self.tensors[slot]
-        rows = [torch.tensor(self.stores[slot][video_id][name], dtype=torch.float32) for video_id in video_ids]
+    def _shape(self, wanted: Input) -> list[int]:
+        return self.stores[wanted.slot].manifest["outputs"][wanted.tensor]["shape"] or [1]
+
+    def _modality(self, wanted: Input, video_ids: Sequence[str], device: str) -> Modality:
+        store = self.stores[wanted.slot]
+        rows = [torch.tensor(store[video_id][wanted.tensor], dtype=torch.float32) for video_id in video_ids]
         lengths = torch.tensor([len(row) for row in rows])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (B, L)
         return Modality(pad_sequence(rows, batch_first=True).to(device), mask.to(device))
 
 
-def open_features(slots: Slots, wanted: Mapping[str, str], *, folder: Path = Path("features")) -> FeatureSource:
-    """The stores of the slots a model reads; a slot it needs but was not given, or a missing tensor, is an error."""
-    stores = {}
-    for slot, tensor in wanted.items():
-        name = getattr(slots, slot)
-        if name == "none":
-            raise InputError(f"the model reads '{slot}', but the run gives it no store", hint=f"set features.{slot}")
-        stores[slot] = open_store(folder / name)
-        outputs = stores[slot].manifest["outputs"]
-        if tensor not in outputs:
+def open_features(slots: Slots, wanted: Mapping[str, Input], *, folder: Path = Path("features")) -> FeatureSource:
+    """The stores of what a model reads; an input that it needs but was not given, or a missing tensor, is an error."""
+    given = {name: each for name, each in wanted.items() if getattr(slots, each.slot) != "none"}
+    for name, each in wanted.items():
+        if name not in given and not each.optional:
             raise InputError(
-                f"the model reads '{tensor}' for '{slot}'; {folder / name} has: {', '.join(outputs)}",
-                hint=f"add '{tensor}' to extract.{name}.outputs",
+                f"the model reads '{each.slot}', but the run gives it no store", hint=f"set features.{each.slot}"
             )
-    return FeatureSource(stores, wanted)
+    stores = {slot: open_store(folder / getattr(slots, slot)) for slot in {each.slot for each in given.values()}}
+    for each in given.values():
+        _require_tensor(stores[each.slot], each)
+    return FeatureSource(stores, given)
+
+
+def _require_tensor(store: Store, wanted: Input) -> None:
+    outputs = store.manifest["outputs"]
+    if wanted.tensor not in outputs:
+        raise InputError(
+            f"the model reads '{wanted.tensor}' for '{wanted.slot}'; {store.folder} has: {', '.join(outputs)}",
+            hint=f"add '{wanted.tensor}' to extract.{store.folder.name}.outputs",
+        )
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,7 @@ class CaptionBatch:
     video_ids: list[str]
     video_of: Tensor  # (N,) row of `video_ids` that each caption describes
     words: Tensor  # (N, T) targets, ending in EOS, padded with PAD
+    pairs: Tensor  # (N,) number of each in the training set
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,8 @@ class TrainingPairs:
         words = pad_sequence(
             [torch.tensor(self.words[pair]) for pair in chosen], batch_first=True, padding_value=PAD
         )  # (N, T)
-        return CaptionBatch(videos, torch.tensor([place[self.video_ids[pair]] for pair in chosen]), words)
+        video_of = torch.tensor([place[self.video_ids[pair]] for pair in chosen])
+        return CaptionBatch(videos, video_of, words, torch.tensor(chosen))
 
 
 def training_pairs(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> TrainingPairs:

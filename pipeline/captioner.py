@@ -8,7 +8,7 @@ import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
-from models.base import Captioner
+from models.base import Captioner, Input
 from pipeline.errors import UsageError
 
 GIVEN = ("vocabulary", "sizes")  # decided by the data, not by params
@@ -23,8 +23,14 @@ def build_captioner(name: str, *, vocabulary: int, sizes: Mapping[str, int], opt
     return build(vocabulary=vocabulary, sizes=dict(sizes), **options)
 
 
-def slots_of(name: str) -> Mapping[str, str]:
-    return _module(name).build.slots
+def inputs_of(name: str, tensors: Mapping[str, str] | None = None) -> Mapping[str, Input]:
+    """What a model reads; `tensors` renames what it takes from a store."""
+    inputs = dict(_module(name).build.inputs)
+    for chosen, tensor in (tensors or {}).items():
+        if chosen not in inputs:
+            raise UsageError(f"{name} has no input '{chosen}'; it has: {', '.join(inputs)}")
+        inputs[chosen] = inputs[chosen]._replace(tensor=tensor)
+    return inputs
 
 
 def known_models() -> list[str]:

@@ -22,10 +22,17 @@ def load_model(path: Path, model: nn.Module) -> None:
     model.load_state_dict(load_file(path))
 
 
-def save_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, facts: dict[str, Any]) -> None:
-    """One file holds model and optimiser; the facts name it, so the two can never be of different epochs."""
+def save_progress(
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    tables: Mapping[str, Tensor],
+    facts: dict[str, Any],
+) -> None:
+    """One file holds all tensors; the facts name it, so the two can never be of different epochs."""
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"optimizer/{name}": tensor for name, tensor in _optimizer_tensors(optimizer).items()}
+    tensors |= {f"tables/{name}": tensor for name, tensor in tables.items()}
     name = f"progress-{facts['epoch']:04d}.safetensors"
     write_bytes(path / name, _bytes(tensors))
     write_json(path / "progress.json", facts | {"tensors": name})
@@ -34,15 +41,18 @@ def save_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
             older.unlink()
 
 
-def load_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any] | None:
-    """Continue from the last published epoch; None when there is none."""
-    if not (path / "progress.json").is_file():
-        return None
-    facts = json.loads((path / "progress.json").read_text())
-    tensors = load_file(path / facts["tensors"])
+def read_history(path: Path) -> list[dict[str, Any]]:
+    """The lines of the learning curve so far."""
+    file = path / "progress.json"
+    return json.loads(file.read_text())["history"] if file.is_file() else []
+
+
+def load_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, tables: dict[str, Tensor]) -> None:
+    """Continue from the last published epoch."""
+    tensors = load_file(path / json.loads((path / "progress.json").read_text())["tensors"])
     model.load_state_dict(_part(tensors, "model/"))
     _restore_optimizer(optimizer, _part(tensors, "optimizer/"))
-    return facts
+    tables.update(_part(tensors, "tables/"))
 
 
 def _bytes(tensors: Mapping[str, Tensor]) -> bytes:

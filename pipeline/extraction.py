@@ -88,6 +88,11 @@ def family_module(family: str) -> ModuleType:
         raise UsageError(f"there is no extractor family '{family}'; known: {', '.join(known)}") from error
 
 
+def beyond_of(family: str) -> int:
+    """Frames that the family's rows need after their own; most need none and do not say so."""
+    return getattr(family_module(family), "BEYOND", 0)
+
+
 @dataclass(frozen=True)
 class ExtractVideo:
     """A picklable piece of work: the executor sends it once, then video after video."""
@@ -124,8 +129,9 @@ class ExtractVideo:
             return self._forward(group, row)  # someone may have killed the decoder; a bad file will crash it again
 
     def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
-        rule = group[0].params.sampling
-        rows = sampling.sample(rule, frames=row.frames, times=_index(self.index, self.index_sha256).times(row.id))
+        rule, beyond = group[0].params.sampling, beyond_of(group[0].params.family)
+        times = _index(self.index, self.index_sha256).times(row.id)
+        rows = sampling.sample(rule, frames=row.frames, times=times, beyond=beyond)
         extractors = [extractor_of(task.params, device=self.device) for task in group]
         outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
         return [
@@ -139,7 +145,9 @@ class ExtractVideo:
 
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
     """Tasks that take the same frames, together: their video is decoded once."""
-    rule = {task.name: record_sha256(task.params.sampling.model_dump()) for task in tasks}
+    rule = {
+        task.name: record_sha256([task.params.sampling.model_dump(), beyond_of(task.params.family)]) for task in tasks
+    }
     ordered = sorted(tasks, key=lambda task: (rule[task.name], task.name))
     return [list(group) for _, group in groupby(ordered, key=lambda task: rule[task.name])]
 

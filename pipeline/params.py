@@ -81,18 +81,60 @@ class Slots(Section):
     sound: str = "none"
 
 
-class Train(Section):
+class Schedule(Section):
+    """One stage of training."""
+
+    stage: str = ""  # a name that the model knows, for those whose parts take turns
+    epochs: int = Field(default=30, gt=0)
+    patience: int = Field(default=5, gt=0)  # epochs without a better validation CIDEr
+    optimizer: Literal["adamw", "adam", "rmsprop", "adadelta", "sgd"] = "adamw"
+    learning_rate: float = Field(default=1e-3, gt=0)
+    warmup: int = Field(default=0, ge=0)  # epochs in which the rate rises in a line
+    warmup_from: float = Field(default=1e-7, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+    clip: float = Field(default=5.0, gt=0)  # largest gradient norm
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    own_words: float = Field(default=0.0, ge=0, le=1)  # scheduled sampling: how often the model reads its own word
+    own_words_after: float = Field(default=0.0, ge=0)  # the other rule: eta of 1 - eta / (eta + exp(epoch / eta))
+    rewards: dict[Literal["cider", "bleu4", "rouge", "meteor"], float] = {}  # self-critical training, when not empty
+    cross_entropy: float = Field(default=1.0, ge=0)  # its weight beside the rewards
+
+    @model_validator(mode="after")
+    def one_rule_for_own_words(self) -> Schedule:
+        if self.own_words and self.own_words_after:
+            raise ValueError("give own_words or own_words_after, not both")
+        return self
+
+
+class Train(Schedule):
+    """A run. Its own schedule is the first stage; each entry of `then` says what changes in the next one."""
+
     model: str  # class in models/, by its registered name
     features: Slots
+    tensors: dict[str, str] = {}  # input of the model -> tensor of the store, where it is not the usual one
     options: dict[str, int | float | bool | str] = {}  # the model's own sizes
-    epochs: int = Field(default=30, gt=0)
     batch_size: int = Field(default=64, gt=0)  # captions a step
-    learning_rate: float = Field(default=1e-3, gt=0)
-    weight_decay: float = Field(default=0.0, ge=0)
-    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
-    clip: float = Field(default=5.0, gt=0)  # largest gradient norm
-    patience: int = Field(default=5, gt=0)  # epochs without a better validation CIDEr
     seed: int = 0
+    initial: Literal["default", "orthogonal", "uniform"] = "default"  # weights before training
+    word_vectors: str = ""  # file of `word x1 x2 ...` lines for the embedding; empty: learnt from nothing
+    then: list[dict[str, Any]] = []
+
+    @model_validator(mode="after")
+    def stages_are_schedules(self) -> Train:
+        """Said here, so that a misspelt key is found before hours of training."""
+        if len(self.stages) != 1 + len(self.then):
+            raise ValueError("then: one entry a stage")
+        return self
+
+    @property
+    def stages(self) -> list[Schedule]:
+        """Each stage begins as the one before it, except for what its entry changes."""
+        values = self.model_dump(include=set(Schedule.model_fields))
+        found = [Schedule.model_validate(values)]
+        for changes in self.then:
+            values = {**values, **changes}
+            found.append(Schedule.model_validate(values))
+        return found
 
 
 class Caption(Section):

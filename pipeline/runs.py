@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 
+import models
 from models.base import Captioner
 from pipeline.batches import FeatureSource, open_features
 from pipeline.cache import cache_folder
-from pipeline.captioner import build_captioner, slots_of
+from pipeline.captioner import build_captioner, inputs_of
 from pipeline.checkpoint import load_model
 from pipeline.corpus import read_corpus
 from pipeline.errors import InputError
 from pipeline.hashing import file_sha256, record_sha256
+from pipeline.initial import initialise, use_word_vectors
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Train
 from pipeline.publish import fresh_folder, write_bytes, write_json
@@ -33,17 +33,21 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
     _steady_arithmetic()
     torch.manual_seed(params.seed)
     corpus, vocabulary = read_corpus(captions), read_vocabulary(captions / "vocabulary.json")
-    source = open_features(params.features, slots_of(params.model))
+    source = open_features(params.features, inputs_of(params.model, params.tensors))
     require_features(source, [id_ for ids in corpus.splits.values() for id_ in ids])
     model = build_captioner(params.model, vocabulary=len(vocabulary), sizes=source.sizes, options=params.options).to(
         device
     )
+    initialise(model, params.initial)
+    if params.word_vectors:
+        use_word_vectors(model, vocabulary, Path(params.word_vectors))
     decides = {
         "params": params.model_dump(),
         "max_words": max_words,
         "captions": {name: file_sha256(captions / name) for name in ("captions.json", "vocabulary.json")},
         "features": {slot: store.manifest["shards"] for slot, store in source.stores.items()},
-        "code": {module.__name__: file_sha256(Path(str(module.__file__))) for module in _code(params.model)},
+        "code": {path.name: file_sha256(path) for path in _code()},
+        "word_vectors": file_sha256(Path(params.word_vectors)) if params.word_vectors else None,
         "torch": version("torch"),
         "device": device,
     }
@@ -51,17 +55,10 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
     return Trainer(model, corpus, vocabulary, source, params, max_words, folder, device)
 
 
-def _code(model: str) -> list[ModuleType]:
+def _code() -> list[Path]:
     """Whose sources decide what training does: half a run by other code must not be resumed."""
-    names = (
-        "models.base",
-        "models.layers",
-        "models.word_lstm",
-        f"models.{model}",
-        "pipeline.batches",
-        "pipeline.training",
-    )
-    return [importlib.import_module(name) for name in names]
+    names = ("batches", "initial", "reading", "rewards", "schedules", "self_critical", "training")
+    return [*sorted(Path(models.__path__[0]).glob("*.py")), *(Path(__file__).with_name(f"{name}.py") for name in names)]
 
 
 def _steady_arithmetic() -> None:
@@ -91,7 +88,7 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> Non
         "epochs": len(history.epochs),
         "best_epoch": history.best.epoch,
         "val_cider": history.best.val_cider,
-        "features": {slot: describe_store(trainer.source, slot) for slot in trainer.source.stores},
+        "features": {name: describe_input(trainer.source, name) for name in trainer.source.inputs},
         "versions": {"torch": version("torch"), "framescribe": version("framescribe")},
     }
     with fresh_folder(out) as temporary:
@@ -100,11 +97,13 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> Non
     shutil.rmtree(trainer.folder)  # it served to resume, and there is nothing left to resume
 
 
-def describe_store(source: FeatureSource, slot: str) -> dict[str, Any]:
-    store = source.stores[slot]
+def describe_input(source: FeatureSource, name: str) -> dict[str, Any]:
+    wanted = source.inputs[name]
+    store = source.stores[wanted.slot]
     return {
+        "slot": wanted.slot,
         "store": store.folder.name,
-        "tensor": source.tensors[slot],
+        "tensor": wanted.tensor,
         "fingerprint_sha256": store.manifest["fingerprint_sha256"],
         "untrained": store.untrained,
     }
@@ -127,7 +126,7 @@ def open_run(folder: Path, *, device: str) -> Run:
     facts = json.loads((folder / "run.json").read_text())
     params = Train.model_validate(facts["params"])
     vocabulary = Vocabulary(tuple(facts["vocabulary"]))
-    source = open_features(params.features, slots_of(params.model))
+    source = open_features(params.features, inputs_of(params.model, params.tensors))
     model = build_captioner(params.model, vocabulary=len(vocabulary), sizes=facts["sizes"], options=params.options).to(
         device
     )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from models.base import Captioner, Features, State, select
-from pipeline.vocabulary import BOS, EOS, PAD, UNK
-
-NEVER = (PAD, BOS, UNK)  # words that must not come out
+from pipeline.reading import allowed
+from pipeline.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,36 @@ def beam_search(
     return _best(beams, length_power)
 
 
+def greedy(model: Captioner, state: State, *, max_words: int) -> Tensor:
+    """The likeliest next word again and again: (rows, T) for the rows of the state."""
+    return _spoken(model, state, max_words=max_words, choose=lambda log_probs: log_probs.argmax(1))
+
+
+def sample(model: Captioner, state: State, *, max_words: int) -> Tensor:
+    """One random sentence (rows, T) for every row of the state."""
+    return _spoken(
+        model, state, max_words=max_words, choose=lambda log_probs: torch.multinomial(log_probs.exp(), 1).squeeze(1)
+    )
+
+
+@torch.no_grad()
+def _spoken(model: Captioner, state: State, *, max_words: int, choose: Callable[[Tensor], Tensor]) -> Tensor:
+    """Sentences that end in EOS and are padded with PAD."""
+    anything = next(iter(state.values()))
+    previous = torch.full((len(anything),), BOS, device=anything.device)
+    finished = torch.zeros_like(previous, dtype=torch.bool)
+    words = []
+    for position in range(max_words + 1):
+        step = model.step(state, previous)
+        log_probs = _end_at(allowed(model.logits(step.output)), last=position == max_words)
+        previous = torch.where(finished, PAD, choose(log_probs))
+        words.append(previous)
+        state, finished = step.state, finished | (previous == EOS)
+        if bool(finished.all()):
+            break
+    return torch.stack(words, 1)
+
+
 def _first_beams(state: State, videos: int, width: int) -> _Beams:
     device = next(iter(state.values())).device
     scores = torch.full((videos, width), -torch.inf, device=device)
@@ -63,7 +92,7 @@ def _first_beams(state: State, videos: int, width: int) -> _Beams:
 def _advance(model: Captioner, beams: _Beams, *, last: bool) -> _Beams:
     videos, width = beams.scores.shape
     step = model.step(beams.state, beams.words[:, -1])
-    log_probs = _allowed(model.logits(step.output), last=last).view(videos, width, -1)  # (B, K, V)
+    log_probs = _end_at(allowed(model.logits(step.output)), last=last).view(videos, width, -1)  # (B, K, V)
     vocabulary = log_probs.shape[-1]
     # A finished beam keeps its score by "saying" PAD at no cost, and nothing else.
     rest = torch.full((vocabulary,), -torch.inf, device=log_probs.device)
@@ -85,10 +114,8 @@ def _advance(model: Captioner, beams: _Beams, *, last: bool) -> _Beams:
     )
 
 
-def _allowed(logits: Tensor, *, last: bool) -> Tensor:
-    """Log probabilities with the forbidden words removed; at the last position only the end may be said."""
-    logits = logits.float().index_fill(1, torch.tensor(NEVER, device=logits.device), -torch.inf)
-    log_probs = logits.log_softmax(-1)
+def _end_at(log_probs: Tensor, *, last: bool) -> Tensor:
+    """At the last position only the end may be said."""
     if not last:
         return log_probs
     ended = torch.full_like(log_probs, -torch.inf)

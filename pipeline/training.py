@@ -1,28 +1,33 @@
-"""The only training loop: cross-entropy with teacher forcing, early stopping on validation CIDEr-D, resumable.
+"""The only training loop: stages of cross-entropy or self-critical training, early stopping, resumable.
 
-Everything random in an epoch (order of the captions, dropout) is seeded by (seed, epoch), so a run that was killed
-and resumed from its last epoch goes on exactly as if it had never stopped.
+Everything random in an epoch (order of the captions, dropout, samples) is seeded by (seed, epoch), so a run that was
+killed and resumed from its last epoch goes on exactly as if it had never stopped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from models.base import Captioner, State, select
-from pipeline.batches import CaptionBatch, FeatureSource, training_pairs
+from models.base import Captioner, Features, Forced, Lesson, State, select
+from pipeline.batches import CaptionBatch, FeatureSource, TrainingPairs, training_pairs
 from pipeline.captioning import caption_videos
-from pipeline.checkpoint import load_progress, save_model, save_progress
+from pipeline.checkpoint import load_model, load_progress, read_history, save_model, save_progress
 from pipeline.console import SILENT, Progress
 from pipeline.corpus import Corpus
 from pipeline.metrics.cider import CiderScorer
-from pipeline.params import Train
-from pipeline.vocabulary import BOS, PAD, Vocabulary, tokenize
+from pipeline.params import Schedule, Train
+from pipeline.reading import forced, teacher_forced
+from pipeline.rewards import Rewards
+from pipeline.schedules import make_optimizer, own_words_at, rate_at
+from pipeline.self_critical import self_critical_loss
+from pipeline.vocabulary import Vocabulary, tokenize
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,9 @@ class Epoch:
     """A line of the learning curve."""
 
     epoch: int
-    train_loss: float  # mean per word
+    train_loss: float  # mean over the captions
     val_cider: float  # CIDEr-D of greedy sentences
+    stage: int = 1
 
 
 @dataclass
@@ -42,11 +48,13 @@ class History:
     def best(self) -> Epoch:
         return max(self.epochs, key=lambda line: line.val_cider)  # the first of equals
 
+    def of(self, stage: int) -> History:
+        return History([line for line in self.epochs if line.stage == stage])
+
     def exhausted(self, *, patience: int, limit: int) -> bool:
         if not self.epochs:
             return False
-        last = self.epochs[-1].epoch
-        return last >= limit or last - self.best.epoch >= patience
+        return len(self.epochs) >= limit or self.epochs[-1].epoch - self.best.epoch >= patience
 
 
 @dataclass(frozen=True)
@@ -59,57 +67,110 @@ class Trainer:
     max_words: int
     folder: Path  # progress and best model; outside DVC's outputs, so that a killed run finds it again
     device: str
+    tables: dict[str, Tensor] = field(default_factory=dict)  # the model's own notes between epochs
 
     @property
     def best_path(self) -> Path:
         return self.folder / "best.safetensors"
 
     def run(self, progress: Progress = SILENT) -> History:
-        optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=self.settings.learning_rate, weight_decay=self.settings.weight_decay
-        )
-        history = self._resume(optimizer)
+        history = History([Epoch(**line) for line in read_history(self.folder)])
         progress.advance(len(history.epochs))
-        while not history.exhausted(patience=self.settings.patience, limit=self.settings.epochs):
-            line = self._epoch(len(history.epochs) + 1, optimizer)
-            history.epochs.append(line)
-            if history.best is line:
-                save_model(self.best_path, self.model)
-            self._remember(history, optimizer)
-            progress.advance(note=f"loss {line.train_loss:.3f}  val CIDEr-D {line.val_cider:.3f}")
+        for number, stage in enumerate(self.settings.stages, 1):
+            if not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
+                self._stage(number, stage, history, progress)
         return history
 
-    def _resume(self, optimizer: torch.optim.Optimizer) -> History:
-        facts = load_progress(self.folder, self.model, optimizer)
-        return History([Epoch(**line) for line in facts["history"]]) if facts else History()
+    def _stage(self, number: int, stage: Schedule, history: History, progress: Progress) -> None:
+        optimizer = make_optimizer(self.model, stage)
+        if history.of(number).epochs:
+            load_progress(self.folder, self.model, optimizer, self.tables)
+        else:
+            self._begin(number, stage, after=len(history.epochs))
+        with ExitStack() as stack:
+            rewards = stack.enter_context(self._rewards(stage)) if stage.rewards else None
+            while not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
+                stage_epoch = len(history.of(number).epochs)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate_at(stage, stage_epoch)
+                update = partial(self._update, optimizer=optimizer, stage=stage, epoch=stage_epoch, rewards=rewards)
+                line = Epoch(len(history.epochs) + 1, *self._epoch(len(history.epochs) + 1, update), number)
+                history.epochs.append(line)
+                if history.best is line:
+                    save_model(self.best_path, self.model)
+                self._remember(history, optimizer)
+                progress.advance(note=f"loss {line.train_loss:.3f}  val CIDEr-D {line.val_cider:.3f}")
+
+    def _begin(self, number: int, stage: Schedule, *, after: int) -> None:
+        """A stage goes on from the best model so far."""
+        torch.manual_seed(_seed(self.settings.seed, after))
+        if number > 1:
+            load_model(self.best_path, self.model)
+        self.model.begin(stage.stage)
 
     def _remember(self, history: History, optimizer: torch.optim.Optimizer) -> None:
         lines = [asdict(line) for line in history.epochs]
-        save_progress(self.folder, self.model, optimizer, {"epoch": len(lines), "history": lines})
+        save_progress(self.folder, self.model, optimizer, self.tables, {"epoch": len(lines), "history": lines})
 
-    def _epoch(self, number: int, optimizer: torch.optim.Optimizer) -> Epoch:
-        seed = self.settings.seed * 1_000_003 + number
+    def _epoch(self, number: int, update: Callable[[CaptionBatch], float]) -> tuple[float, float]:
+        """Mean loss over the captions, and the validation score after them."""
+        seed = _seed(self.settings.seed, number)
         torch.manual_seed(seed)
-        pairs = training_pairs(self.corpus, self.vocabulary, max_words=self.max_words)
-        total, words = 0.0, 0
         self.model.train()
-        for batch in pairs.batches(self.settings.batch_size, seed=seed):
-            loss, count = self._update(batch, optimizer)
-            total += loss * count
-            words += count
-        return Epoch(number, total / words, self.validate())
+        total = 0.0
+        for batch in self._pairs.batches(self.settings.batch_size, seed=seed):
+            total += update(batch) * len(batch.words)
+        return total / len(self._pairs), self.validate()
 
-    def _update(self, batch: CaptionBatch, optimizer: torch.optim.Optimizer) -> tuple[float, int]:
+    def _update(
+        self,
+        batch: CaptionBatch,
+        *,
+        optimizer: torch.optim.Optimizer,
+        stage: Schedule,
+        epoch: int,
+        rewards: Rewards | None,
+    ) -> float:
         features = self.source.batch(batch.video_ids, device=self.device)
-        state = self.model.encode(features)
-        captioned = select(state, batch.video_of.to(self.device))
-        logits, words = teacher_forced(self.model, captioned, batch.words.to(self.device))
-        loss = word_loss(logits, words, smoothing=self.settings.label_smoothing)
+        with torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.device.startswith("cuda")):
+            state = self.model.encode(features)
+            loss = torch.zeros((), device=self.device)
+            if rewards is None or stage.cross_entropy:
+                weight = 1.0 if rewards is None else stage.cross_entropy
+                loss = loss + weight * self.model.loss(self._lesson(batch, features, state, stage=stage, epoch=epoch))
+            if rewards is not None:
+                loss = loss + self._rewarded(batch, state, rewards)
         optimizer.zero_grad(set_to_none=True)
-        (loss + self.model.extra_loss(features, state).to(self.device)).backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
         optimizer.step()
-        return float(loss.detach()), len(words)
+        return float(loss.detach())
+
+    def _lesson(self, batch: CaptionBatch, features: Features, state: State, *, stage: Schedule, epoch: int) -> Lesson:
+        video_of = batch.video_of.to(self.device).repeat_interleave(self.model.copies)
+        targets = batch.words.to(self.device).repeat_interleave(self.model.copies, dim=0)
+
+        def score(videos: State) -> Forced:
+            own_words = own_words_at(stage, epoch)
+            reading = teacher_forced(self.model, select(videos, video_of), targets, own_words=own_words)
+            return forced(reading, len(targets), smoothing=stage.label_smoothing)
+
+        pairs = batch.pairs.to(self.device)
+        return Lesson(features, state, score, video_of, pairs, self.tables, pairs=len(self._pairs))
+
+    def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards) -> Tensor:
+        videos = [batch.video_ids[row] for row in batch.video_of.tolist()]
+        captioned = select(state, batch.video_of.to(self.device))
+        return self_critical_loss(
+            self.model, captioned, videos, rewards=rewards, vocabulary=self.vocabulary, max_words=self.max_words
+        )
+
+    def _rewards(self, stage: Schedule) -> Rewards:
+        return Rewards(self.corpus.references("train"), dict(stage.rewards))
+
+    @cached_property
+    def _pairs(self) -> TrainingPairs:
+        return training_pairs(self.corpus, self.vocabulary, max_words=self.max_words)
 
     def validate(self) -> float:
         sentences = caption_videos(
@@ -130,38 +191,11 @@ class Trainer:
         return CiderScorer({id_: [" ".join(tokenize(text)) for text in texts] for id_, texts in references.items()})
 
 
-def teacher_forced(model: Captioner, state: State, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores (W, V) of all W real words of (N, T) captions given the right previous ones, and those words (W,).
-
-    Longest captions first, so that finished ones leave the batch: padding costs nothing.
-    """
-    lengths, order = (targets != PAD).sum(1).sort(descending=True, stable=True)
-    targets, state = targets[order], select(state, order)
-    previous = torch.cat([torch.full_like(targets[:, :1], BOS), targets[:, :-1]], 1)
-    outputs, words = [], []
-    for position, active in enumerate(_active(lengths)):
-        step = model.step(_first_rows(state, active), previous[:active, position])
-        state = step.state
-        outputs.append(step.output)
-        words.append(targets[:active, position])
-    return model.logits(torch.cat(outputs)), torch.cat(words)
-
-
-def _active(lengths: Tensor) -> list[int]:
-    """How many captions still have a word at each position."""
-    return [int((lengths > position).sum()) for position in range(int(lengths[0]))]
-
-
-def _first_rows(state: State, rows: int) -> State:
-    return {name: tensor[:rows] if len(tensor) > rows else tensor for name, tensor in state.items()}
-
-
-def word_loss(logits: Tensor, words: Tensor, *, smoothing: float = 0.0) -> Tensor:
-    """Mean cross-entropy per word."""
-    return F.cross_entropy(logits, words, label_smoothing=smoothing)
+def _seed(seed: int, epoch: int) -> int:
+    return seed * 1_000_003 + epoch
 
 
 def curves_csv(history: History) -> str:
-    lines = ["epoch,train_loss,val_cider"]
-    lines += [f"{line.epoch},{line.train_loss:.6f},{line.val_cider:.6f}" for line in history.epochs]
+    lines = ["epoch,train_loss,val_cider,stage"]
+    lines += [f"{line.epoch},{line.train_loss:.6f},{line.val_cider:.6f},{line.stage}" for line in history.epochs]
     return "\n".join(lines) + "\n"

@@ -29,7 +29,7 @@ def test_the_committed_file_is_valid() -> None:
     [
         (("decode", "max_fail"), 3, "decode.max_fail: unknown key (did you mean 'max_failed'?); known keys here:"),
         (("extract", "mobilenet_v2", "sampling", "evry"), 3, "extract.mobilenet_v2.sampling.evry: unknown key"),
-        (("train", "mean_pool", "lr"), 0.1, "known keys here: model, features, options, epochs"),
+        (("train", "mean_pool", "lr"), 0.1, "known keys here: stage, epochs, patience, optimizer"),
         (("colour",), 1, "colour: unknown key"),
         (("caption", "beam"), 0, "caption.beam: Input should be greater than 0 (got 0)"),
         (("caption", "beam"), "five", "caption.beam: Input should be a valid integer"),

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from models.base import Captioner, Features, Modality, State, Step
-from pipeline.search import NEVER, beam_search
+from pipeline.reading import NEVER
+from pipeline.search import beam_search
 from pipeline.vocabulary import BOS, EOS
 
 WORDS = 7  # four special words and three others

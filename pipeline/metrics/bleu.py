@@ -21,13 +21,19 @@ class BleuScorer:
 
     def score(self, hypotheses: Mapping[str, str]) -> tuple[list[float], dict[str, list[float]]]:
         """BLEU-1..4 of the corpus, which is not the mean, and of every video by itself."""
-        match = self._index.match(list(hypotheses), list(hypotheses.values()))
-        correct = self._correct(match)  # (hypotheses, orders)
-        guessed = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
-        closest = self._closest_lengths(match)
-        corpus = _bleu(correct.sum(axis=0), guessed.sum(axis=0), match.lengths.sum(), closest.sum())
-        each = _bleu(correct, guessed, match.lengths, closest)
+        correct, guessed, ours, closest = self._counts(list(hypotheses), list(hypotheses.values()))
+        corpus = _bleu(correct.sum(axis=0), guessed.sum(axis=0), ours.sum(), closest.sum())
+        each = _bleu(correct, guessed, ours, closest)
         return corpus.tolist(), dict(zip(hypotheses, each.tolist(), strict=True))
+
+    def score_each(self, videos: Sequence[str], hypotheses: Sequence[str]) -> Floats:
+        """(hypotheses, orders): BLEU-1..4 of each by itself; a video may have several."""
+        return _bleu(*self._counts(videos, hypotheses))
+
+    def _counts(self, videos: Sequence[str], hypotheses: Sequence[str]) -> tuple[Floats, Ints, Ints, Ints]:
+        match = self._index.match(videos, hypotheses)
+        guessed = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
+        return self._correct(match), guessed, match.lengths, self._closest_lengths(match)
 
     def _correct(self, match: Match) -> Floats:
         """N-grams that are in a reference, each counted as often as in the reference that has it most often."""

@@ -16,8 +16,13 @@ class RougeScorer:
 
     def score(self, hypotheses: Mapping[str, str]) -> tuple[float, dict[str, float]]:
         """The mean over the videos given, and every video's own score."""
-        each = {video: rouge_l(text.split(" "), self._references[video]) for video, text in hypotheses.items()}
+        each = dict(zip(hypotheses, self.score_each(list(hypotheses), list(hypotheses.values())), strict=True))
         return (sum(each.values()) / len(each) if each else 0.0), each
+
+    def score_each(self, videos: Sequence[str], hypotheses: Sequence[str]) -> list[float]:
+        """One score a hypothesis; a video may have several."""
+        pairs = zip(videos, hypotheses, strict=True)
+        return [rouge_l(text.split(" "), self._references[video]) for video, text in pairs]
 
 
 def rouge_l(hypothesis: Sequence[str], references: Sequence[Sequence[str]]) -> float:

@@ -43,7 +43,7 @@ def run(
     from pipeline.training import curves_csv
 
     trainer = prepare(params, captions=captions, max_words=max_words, device=device)
-    with console.progress(f"train {name}", params.epochs) as progress:
+    with console.progress(f"train {name}", sum(stage.epochs for stage in params.stages)) as progress:
         history = trainer.run(progress)
     publish_run(out, name, trainer, history)
     write_text(curves, curves_csv(history))

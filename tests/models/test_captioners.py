@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from models.base import Captioner, Features, Modality, select
-from pipeline.captioner import build_captioner, known_models, slots_of
+from pipeline.captioner import build_captioner, inputs_of, known_models
 from pipeline.errors import UsageError
+from pipeline.reading import Reading, forced, teacher_forced
 from pipeline.search import beam_search
-from pipeline.training import teacher_forced, word_loss
 from pipeline.vocabulary import BOS, EOS
 
 VOCABULARY = 12
@@ -20,7 +20,7 @@ SIZE = 10
 
 def build(name: str) -> Captioner:
     torch.manual_seed(0)
-    sizes = dict.fromkeys(slots_of(name), SIZE)
+    sizes = dict.fromkeys(inputs_of(name), SIZE)
     return build_captioner(name, vocabulary=VOCABULARY, sizes=sizes, options={"hidden_size": 32}).eval()
 
 
@@ -31,7 +31,13 @@ def features(name: str, lengths: list[int], *, padded_to: int | None = None) -> 
     rows = torch.randn(len(lengths), 20, SIZE, generator=generator)[:, :longest]
     mask = torch.arange(longest) < torch.tensor(lengths).unsqueeze(1)
     values = torch.where(mask.unsqueeze(-1), rows, torch.full((), 1e3))
-    return {slot: Modality(values, mask) for slot in slots_of(name)}
+    return {slot: Modality(values, mask) for slot in inputs_of(name)}
+
+
+def word_loss(reading: Reading) -> torch.Tensor:
+    """Mean over the words."""
+    read = forced(reading, int(reading.captions.max()) + 1)
+    return read.loss.sum() / read.words
 
 
 every_model = pytest.mark.parametrize("name", known_models())
@@ -53,9 +59,9 @@ def test_padding_never_changes_a_result(name: str) -> None:
     model = build(name)
     words = torch.tensor([[5, 6, EOS], [7, 8, EOS]])
 
-    tight, _ = teacher_forced(model, model.encode(features(name, [4, 7])), words)
-    padded, _ = teacher_forced(model, model.encode(features(name, [4, 7], padded_to=15)), words)
-    alone, _ = teacher_forced(model, model.encode(features(name, [4])), words[:1])
+    tight = teacher_forced(model, model.encode(features(name, [4, 7])), words).logits
+    padded = teacher_forced(model, model.encode(features(name, [4, 7], padded_to=15)), words).logits
+    alone = teacher_forced(model, model.encode(features(name, [4])), words[:1]).logits
 
     torch.testing.assert_close(tight, padded, atol=1e-5, rtol=0)
     torch.testing.assert_close(tight.view(3, 2, -1)[:, 0], alone, atol=1e-5, rtol=0)
@@ -67,9 +73,9 @@ def test_finished_captions_leave_the_batch_and_nothing_else_changes(name: str) -
     words = torch.tensor([[5, EOS, 0, 0], [7, 8, 9, EOS], [6, 4, EOS, 0]])
     state = model.encode(features(name, [4, 7, 2]))
 
-    together = word_loss(*teacher_forced(model, state, words))
+    together = word_loss(teacher_forced(model, state, words))
     alone = [
-        word_loss(*teacher_forced(model, select(state, torch.tensor([row])), caption[caption != 0].unsqueeze(0)))
+        word_loss(teacher_forced(model, select(state, torch.tensor([row])), caption[caption != 0].unsqueeze(0)))
         for row, caption in enumerate(words)
     ]
 
@@ -97,7 +103,7 @@ def test_one_batch_can_be_memorised_and_every_parameter_learns(name: str) -> Non
     given = features(name, [4, 7, 2])
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     for _ in range(150):
-        loss = word_loss(*teacher_forced(model, model.encode(given), words))
+        loss = word_loss(teacher_forced(model, model.encode(given), words))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -118,7 +124,7 @@ def test_a_searched_sentence_costs_what_teacher_forcing_says(name: str, width: i
         one = {
             slot: Modality(part.values[video : video + 1], part.mask[video : video + 1]) for slot, part in given.items()
         }
-        logits, _ = teacher_forced(model, model.encode(one), words)
+        logits = teacher_forced(model, model.encode(one), words).logits
         logits[:, [0, BOS, 3]] = -torch.inf
         log_probs = logits.log_softmax(-1).gather(1, words[0].unsqueeze(1))
 

@@ -1,0 +1,63 @@
+"""Weights before training: the papers' initialisations, and word vectors from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from pipeline.errors import InputError
+from pipeline.vocabulary import Vocabulary
+
+UNIFORM = 0.01  # dualAFR: weights from U[-.01, .01]
+
+
+def initialise(model: nn.Module, rule: str) -> None:
+    """`orthogonal`: recurrent matrices. `uniform`: these too, all else from U[-.01, .01], biases zero."""
+    if rule == "default":
+        return
+    for name, parameter in model.named_parameters():
+        if is_recurrent(name):
+            for block in parameter.data.split(parameter.shape[1]):  # a gate each
+                nn.init.orthogonal_(block)
+        elif rule == "uniform" and parameter.dim() > 1:
+            nn.init.uniform_(parameter, -UNIFORM, UNIFORM)
+        elif rule == "uniform":
+            nn.init.zeros_(parameter)
+
+
+def is_recurrent(name: str) -> bool:
+    return ".weight_hh" in name
+
+
+def use_word_vectors(model: nn.Module, vocabulary: Vocabulary, path: Path) -> int:
+    """Put the file's vectors into the embedding; how many words of the vocabulary it knew."""
+    embedding = _embedding(model, len(vocabulary))
+    known = 0
+    for word, vector in _read(path, size=embedding.embedding_dim):
+        if word in vocabulary:
+            embedding.weight.data[vocabulary.numbers[word]] = vector
+            known += 1
+    if not known:
+        raise InputError(f"{path} has none of the vocabulary's words", hint="one word and its numbers a line")
+    return known
+
+
+def _embedding(model: nn.Module, words: int) -> nn.Embedding:
+    return next(each for each in model.modules() if isinstance(each, nn.Embedding) and each.num_embeddings == words)
+
+
+def _read(path: Path, *, size: int) -> Iterator[tuple[str, Tensor]]:
+    """GloVe's and word2vec's text formats; the latter begins with a line of two counts."""
+    if not path.is_file():
+        raise InputError(f"there are no word vectors at {path}", hint="set word_vectors to a text file, or to ''")
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            word, *numbers = line.rstrip().split(" ")
+            if number == 1 and len(numbers) == 1:
+                continue
+            if len(numbers) != size:
+                raise InputError(f"{path}, line {number}: {len(numbers)} numbers, the model's words have {size}")
+            yield word, torch.tensor([float(text) for text in numbers])

@@ -1,0 +1,63 @@
+"""What a sentence earns in self-critical training: a weighted mix of the metrics that it will be judged by.
+
+Document frequencies are those of the training references. Words instead of PTB tokens: no Java but for METEOR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from pipeline.metrics.bleu import BleuScorer
+from pipeline.metrics.cider import CiderScorer
+from pipeline.metrics.ngrams import NgramIndex
+from pipeline.metrics.rouge import RougeScorer
+from pipeline.vocabulary import tokenize
+
+
+class Rewards:
+    """A context manager, because METEOR is a process that must end."""
+
+    def __init__(self, references: Mapping[str, Sequence[str]], weights: Mapping[Any, float]) -> None:
+        self._references = {id_: [" ".join(tokenize(text)) for text in texts] for id_, texts in references.items()}
+        self._weights = {name: weight for name, weight in weights.items() if weight}
+        index = NgramIndex(self._references)
+        self._cider, self._bleu, self._rouge = CiderScorer(index), BleuScorer(index), RougeScorer(self._references)
+        self._open = ExitStack()
+
+    def __enter__(self) -> Rewards:
+        if "meteor" in self._weights:
+            from pipeline.java import find_java
+            from pipeline.metrics.meteor import meteor_process
+
+            self._meteor = self._open.enter_context(meteor_process(java=find_java()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def __call__(self, videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
+        """(sentences,) the reward of each sentence for its video."""
+        total = np.zeros(len(sentences))
+        for name, weight in self._weights.items():
+            total += weight * getattr(self, f"_{name}_each")(videos, sentences)
+        return total
+
+    def _cider_each(self, videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
+        return self._cider.score_each(videos, sentences)
+
+    def _bleu4_each(self, videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
+        return self._bleu.score_each(videos, sentences)[:, 3]
+
+    def _rouge_each(self, videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
+        return np.array(self._rouge.score_each(videos, sentences))
+
+    def _meteor_each(self, videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
+        pairs = [(text, self._references[video]) for video, text in zip(videos, sentences, strict=True)]
+        return np.array(self._meteor.evaluate(self._meteor.statistics(pairs))[1])

@@ -1,0 +1,37 @@
+"""What a stage of training prescribes for each epoch: optimiser, learning rate, how often own words are read."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from pipeline.params import Schedule
+
+OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
+    "adamw": torch.optim.AdamW,
+    "adam": torch.optim.Adam,
+    "rmsprop": torch.optim.RMSprop,
+    "adadelta": torch.optim.Adadelta,
+    "sgd": torch.optim.SGD,
+}
+
+
+def make_optimizer(model: nn.Module, stage: Schedule) -> torch.optim.Optimizer:
+    settings = {"lr": stage.learning_rate, "weight_decay": stage.weight_decay}
+    return OPTIMIZERS[stage.optimizer](model.parameters(), **settings)  # type: ignore[arg-type]  # all take these two
+
+
+def rate_at(stage: Schedule, epoch: int) -> float:
+    """The learning rate of the stage's epoch, counted from 0: from `warmup_from` in a line up to its full height."""
+    if epoch >= stage.warmup:
+        return stage.learning_rate
+    part = epoch / stage.warmup
+    return stage.warmup_from + part * (stage.learning_rate - stage.warmup_from)
+
+
+def own_words_at(stage: Schedule, epoch: int) -> float:
+    """How often the model reads its own word in the stage's epoch, counted from 0."""
+    eta = stage.own_words_after
+    return 1 - eta / (eta + math.exp(epoch / eta)) if eta else stage.own_words
