@@ -15,10 +15,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import Extractor, ExtractorError, Takes
-from extractors.windows import RANDOM_SEED, choose, require_outputs, shapes, tapped, without_prefix
+from extractors.windows import RANDOM_SEED, choose, require_outputs, resized, shapes, tapped, without_prefix
 
 VERSION = 1
 TAKES: Takes = "clips"
@@ -82,9 +81,8 @@ def picture(frame: np.ndarray, *, direct: bool) -> Tensor:
     """
     bgr = torch.from_numpy(frame).permute(2, 0, 1).flip(0)
     if direct:
-        return transforms.resize(bgr, [CROP, CROP], antialias=False).float()
-    resized = transforms.resize(bgr, list(PICTURE), antialias=False)
-    return resized[:, TOP : TOP + CROP, LEFT : LEFT + CROP].float()
+        return resized(bgr, [CROP, CROP], antialias=False)
+    return resized(bgr, list(PICTURE), antialias=False)[:, TOP : TOP + CROP, LEFT : LEFT + CROP]
 
 
 def describe(*, direct: bool) -> dict[str, Any]:
@@ -93,7 +91,7 @@ def describe(*, direct: bool) -> dict[str, Any]:
         "crop": [0, 0] if direct else [TOP, LEFT],
         "interpolation": "bilinear",
         "antialias": False,
-        "resize_library": "torch uint8",
+        "resize_library": "torch float, rounded",
         "scale": "0..255",
         "mean": "clip of 16 frames in the weights, centre crop",
         "channels": "BGR",
@@ -125,10 +123,11 @@ def map_published(tree: Any) -> dict[str, Tensor]:
     The mean is an array of 3 x 16 x 128 x 171, alone or as a blob's `data`. A network is a state dictionary whose
     names are `conv1`, `conv1a` or `conv1a.conv`, `fc6` or `fc6-1`; or Lasagne's list of arrays. Its fc8 is left out.
     """
-    if isinstance(tree, np.ndarray) or "data" in tree:
-        volume = torch.as_tensor(tree if isinstance(tree, np.ndarray) else tree["data"])
-        return {"mean": volume.float().reshape(3, WINDOW, *PICTURE)}
-    state = dict(_lasagne(tree)) if isinstance(tree, list) else without_prefix(tree, "backbone.")
+    state = dict(_lasagne(tree)) if isinstance(tree, list) else tree
+    volume = state.get("data") if isinstance(state, Mapping) else state
+    if volume is not None:
+        return {"mean": torch.as_tensor(volume).float().reshape(3, WINDOW, *PICTURE)}
+    state = without_prefix(state, "backbone.")
     names = {_our_name(name): torch.as_tensor(value) for name, value in state.items()}
     return {name: tensor for name, tensor in names.items() if not name.startswith("fc8")}
 

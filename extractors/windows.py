@@ -24,7 +24,7 @@ Network = TypeVar("Network")
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """Bilinear resize of the 8-bit picture, centre crop, then (value - mean) / std on the scale 0..255."""
+    """Bilinear resize, centre crop, then (value - mean) / std on the scale 0..255."""
 
     resize: int | tuple[int, int]  # the short side, or (height, width) whatever the picture's shape
     crop: int
@@ -33,16 +33,30 @@ class Preparation:
     antialias: bool = True  # as PIL resizes; without, as OpenCV and torch's interpolate do
 
     def __call__(self, frame: np.ndarray) -> Tensor:
-        picture = torch.from_numpy(frame).permute(2, 0, 1)
         size = [self.resize] if isinstance(self.resize, int) else list(self.resize)
-        resized = transforms.resize(picture, size, antialias=self.antialias)
-        cropped = transforms.center_crop(resized, [self.crop, self.crop]).float()
+        picture = resized(torch.from_numpy(frame).permute(2, 0, 1), size, antialias=self.antialias)
+        cropped = transforms.center_crop(picture, [self.crop, self.crop])
         mean, std = torch.tensor([self.mean, self.std])[..., None, None]
         return (cropped - mean) / std  # (3, crop, crop)
 
     def describe(self) -> dict[str, Any]:
-        fixed = {"interpolation": "bilinear", "resize_library": "torch uint8", "scale": "0..255", "channels": "RGB"}
-        return asdict(self) | fixed
+        library = "torch uint8" if self.antialias else "torch float, rounded"
+        return asdict(self) | {
+            "interpolation": "bilinear",
+            "resize_library": library,
+            "scale": "0..255",
+            "channels": "RGB",
+        }
+
+
+def resized(picture: Tensor, size: list[int], *, antialias: bool) -> Tensor:
+    """Whole grey levels: with antialiasing those of PIL, without those of torchvision's video transforms and OpenCV.
+
+    Without it torch would interpolate 8-bit pictures in whole numbers and be off by one in a fifth of the pixels.
+    """
+    if antialias:
+        return transforms.resize(picture, size, antialias=True).float()
+    return transforms.resize(picture.float(), size, antialias=False).round()
 
 
 class WindowExtractor(Extractor):
