@@ -94,7 +94,7 @@ def build(
     require_known(network, outputs)
     flow_state, i3d_state = (None, None) if weights is None else split(weights)
     if flow in METHODS and METHODS[flow].has_weights and flow_state == {}:
-        raise ExtractorError(f"these weights have no part for '{flow}'; use i3d_flow_{flow}, or flow: tvl1")
+        raise ExtractorError(f"these weights bring I3D but no network for {flow}: name a bundle, or flow: tvl1")
     method = flow_method(flow, weights=flow_state, device=device)
     return I3dFlowExtractor(
         loaded(i3d_state, channels=2),

@@ -103,6 +103,26 @@ def windows(frames: int, *, window: int, stride: int, tail: str) -> tuple[np.nda
     return starts[:, None] + inside, valid
 
 
+def sound_windows(samples: int, *, window: int, hop: int, lead: int = 0, tail: str) -> np.ndarray:
+    """First sample of each window of a sound: -lead, hop - lead, ... Outside the sound there are zeros.
+
+    `drop` keeps the windows that end inside, `pad` adds one when samples remain that no window covers. A sound too
+    short for one window still has one.
+    """
+    if tail not in ("drop", "pad"):
+        raise ValueError(f"tail is '{tail}', allowed for sound: drop, pad")
+    beyond = samples + lead - window  # samples after the first window
+    steps = beyond // hop if tail == "drop" else min(-(-beyond // hop), (samples + lead - 1) // hop)
+    return np.arange(1 + max(0, steps), dtype=np.int64) * hop - lead
+
+
+def frames_between(times: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and last frame that is on screen at some moment of the seconds [start, end); at least one."""
+    first = np.searchsorted(times, start + CLOCK_TOLERANCE, side="right").astype(np.int64) - 1
+    last = np.searchsorted(times, end - CLOCK_TOLERANCE, side="left").astype(np.int64) - 1
+    return first, np.maximum(first, last)
+
+
 def followed(indices: np.ndarray, valid: np.ndarray, *, frames: int, beyond: int, looping: bool = False) -> np.ndarray:
     """Rows with the `beyond` frames after them, (rows, window + beyond); the last frame again where there are no more.
 
