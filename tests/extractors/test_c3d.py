@@ -15,7 +15,8 @@ from extractors import c3d, c3d_video
 from extractors.base import ExtractorError, UnknownOutputError
 from pipeline import sampling
 from pipeline.errors import UsageError
-from pipeline.extraction import extractor_of, forward
+from pipeline.extraction import extractor_of
+from pipeline.forwarding import forward
 from pipeline.params import Extract, Sampling
 from tests.extractors.published import Named, numbered, strictly_loaded
 

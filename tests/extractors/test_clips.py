@@ -145,6 +145,12 @@ def test_a_window_that_the_network_cannot_take_is_refused() -> None:
         clips.build("torchvision:mvit_v2_s", outputs=["pool"], weights=None, window=8)
 
 
+def test_a_window_shorter_than_the_last_pooling_is_refused() -> None:
+    pytest.importorskip("pytorchvideo")
+    with pytest.raises(ExtractorError, match="x3d_s does not take windows of 4 frames"):
+        clips.build("pytorchvideo:x3d_s", outputs=["pool"], weights=None, window=4)
+
+
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pytorchvideo.models.hub", None)
 

@@ -11,7 +11,7 @@ import torch
 from extractors import resnext3d
 from extractors.base import ExtractorError
 from pipeline import sampling
-from pipeline.extraction import forward
+from pipeline.forwarding import forward
 from pipeline.params import Sampling
 from tests.extractors.published import Named, norm, numbered, strictly_loaded
 
