@@ -26,6 +26,7 @@ class Extractor(ABC):
     takes: Takes
     outputs: Mapping[str, tuple[int, ...]]  # name -> shape of one row
     preprocessing: Mapping[str, Any]  # all that decides the input tensor; part of the fingerprint
+    most_rows: int = 0  # of a batch, once the device's memory has set a limit
 
     @abstractmethod
     def prepare(self, frame: np.ndarray) -> torch.Tensor:

@@ -18,12 +18,14 @@ from torchvision.utils import flow_to_image
 
 from extractors.base import Extractor, Takes, UnknownOutputError
 from extractors.optical_flow import FlowMethod, flow_method
+from extractors.optical_flow.spynet import map_published
 
 VERSION = 1
 TAKES: Takes = "pairs"
 BEYOND = 1
 EDGES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # pixels; with the open ends, eight classes of motion
 OUTPUTS = ("flow", "magnitude")
+__all__ = ["BEYOND", "TAKES", "VERSION", "build", "map_published", "painted"]
 
 
 class FlowExtractor(Extractor):

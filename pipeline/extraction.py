@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections import deque
+import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -17,18 +18,22 @@ from typing import Any
 import numpy as np
 
 from extractors.base import AudioExtractor, Extractor, ExtractorError, MissingPackageError
+from extractors.engines import EXPORTED, Engine, missing_packages
+from extractors.network import NetworkExtractor
 from pipeline import hearing, sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
 from pipeline.errors import InputError, MissingToolError, UsageError
-from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, video_record
+from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, libraries, video_record
+from pipeline.forwarding import forward_all
+from pipeline.graphs import remembered
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
-from pipeline.weights import RANDOM, WEIGHTS_FOLDER, converted_path, load_weights, missing, status
+from pipeline.weights import NONE, RANDOM, WEIGHTS_FOLDER, WITHOUT_FILE, converted_path, load_weights, missing, status
 
 WINDOWED = ("clips", "video")  # kinds whose rows are made of several frames
 
@@ -64,7 +69,7 @@ class Result:
 def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -> Task:
     """The extractor is built here as well, on the CPU: preprocessing travels with it."""
     extractor = extractor_of(params, device="cpu")
-    weights = RANDOM if params.weights == RANDOM else weights_sha256
+    weights = params.weights if params.weights in WITHOUT_FILE else weights_sha256
     code = family_module(params.family).VERSION
     record = fingerprint(params, weights=weights, preprocessing=extractor.preprocessing, code=code, device=device)
     return Task(name, params, record)
@@ -73,8 +78,8 @@ def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -
 @contextmanager
 def unchanged_weights(name: str) -> Iterator[str]:
     """The sha256 of the weights file; DVC hashes it only after the command, so it must still be the same then."""
-    if name == RANDOM:
-        yield RANDOM
+    if name in WITHOUT_FILE:
+        yield name
         return
     if (state := status(name)) != "present":
         raise missing(name, state=state, folder=WEIGHTS_FOLDER)
@@ -206,12 +211,12 @@ def extractor_of(params: Extract, *, device: str) -> Extractor:
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
     settings = dict(params.options) if window is None else {**params.options, "window": window}
     names = params.family, params.network, tuple(params.outputs), params.weights
-    return load_extractor(*names, device, **settings)
+    return load_extractor(*names, device, params.engine, **settings)
 
 
 @cache
 def load_extractor(
-    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, **settings: Any
+    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, engine: Engine, **settings: Any
 ) -> Extractor:
     """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
     import torch
@@ -220,13 +225,49 @@ def load_extractor(
     keep_freed_memory()
     build = family_module(family).build
     require_known_options(family, build, settings)
-    state = None if weights == RANDOM else load_weights(weights)
+    require_engine(engine, device=device)
+    state = state_of(weights)
     try:
-        return build(network, outputs=outputs, weights=state, device=device, **settings)
+        extractor = build(network, outputs=outputs, weights=state, device=device, **settings)
     except MissingPackageError as error:
         raise MissingToolError(str(error), hint=f"pip install 'framescribe[{error.extra}]'") from error
     except ExtractorError as error:
         raise UsageError(str(error)) from error
+    record = {"family": family, "network": network, "outputs": outputs, "settings": settings, "engine": engine}
+    return with_engine(extractor, engine, weights=weights, record=record)
+
+
+def require_engine(engine: Engine, *, device: str) -> None:
+    missing = missing_packages(engine)
+    if missing:
+        raise MissingToolError(
+            f"the engine '{engine}' needs the package {missing[0]}", hint="pip install 'framescribe[engines]'"
+        )
+    if engine == "compile" and not any(shutil.which(name) for name in (os.environ.get("CXX", "c++"), "g++", "clang++")):
+        raise MissingToolError("the engine 'compile' needs a C++ compiler", hint="install g++, or choose engine: eager")
+    if engine in EXPORTED and device != "cpu":
+        raise UsageError(f"the engine '{engine}' runs on the CPU, not on {device}", hint="engine: compile, or eager")
+
+
+def with_engine(extractor: Extractor, engine: Engine, *, weights: str, record: dict[str, Any]) -> Extractor:
+    """The extractor, its forward pass run by the engine; the graph is made, or found, when the first batch comes."""
+    if engine == "eager":
+        return extractor
+    family = record["family"]
+    if not isinstance(extractor, NetworkExtractor):
+        raise UsageError(f"'{family}' has more than one network; it runs on the engine eager only")
+    origin = weights if weights in WITHOUT_FILE else file_sha256(converted_path(weights))
+    versions = {"code": family_module(family).VERSION, **libraries(record["network"], engine)}
+    rows = 1 if extractor.device.type == "cpu" else BATCH if extractor.takes == "frames" else CLIP_BATCH
+    extractor.use(engine, rows=rows, remember=partial(remembered, {**record, "weights": origin, "versions": versions}))
+    return extractor
+
+
+def state_of(weights: str) -> dict[str, Any] | None:
+    """None for an untrained network; the empty state of `none` fits only what has no weights."""
+    if weights == RANDOM:
+        return None
+    return {} if weights == NONE else load_weights(weights)
 
 
 def require_known_options(family: str, build: Callable[..., Extractor], settings: Mapping[str, Any]) -> None:
@@ -235,63 +276,6 @@ def require_known_options(family: str, build: Callable[..., Extractor], settings
     unknown = [name for name in settings if name not in {*known, "window"}]
     if unknown:
         raise UsageError(f"'{family}' has no option {', '.join(unknown)}; it has: {', '.join(known) or 'none'}")
-
-
-def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.Rows) -> dict[str, np.ndarray]:
-    return forward_all([extractor], frames, rows=rows)[0]
-
-
-def forward_all(
-    extractors: Sequence[Extractor], frames: Iterable[np.ndarray], *, rows: sampling.Rows
-) -> list[dict[str, np.ndarray]]:
-    """The needed frames, in order, through every network; memory holds the frames of a batch and of open windows."""
-    passes = [_Pass(extractor, rows) for extractor in extractors]
-    for number, frame in zip(rows.needed.tolist(), frames, strict=True):
-        for each in passes:
-            each.add(number, frame)
-    return [each.finish() for each in passes]
-
-
-class _Pass:
-    """Prepared frames on their way through one network: rows are completed in order and go in batches."""
-
-    def __init__(self, extractor: Extractor, rows: sampling.Rows) -> None:
-        self.extractor = extractor
-        self.batch = BATCH if extractor.takes == "frames" else CLIP_BATCH
-        # What is still to come, each the frames it is made of; the whole video is one piece and gives all rows
-        self.open = deque([rows.whole] if extractor.takes == "video" else rows.indices.tolist())
-        self.prepared: dict[int, Any] = {}
-        self.waiting: list[Any] = []
-        self.parts: dict[str, list[np.ndarray]] = {
-            name: [np.empty((0, *shape), np.float32)] for name, shape in extractor.outputs.items()
-        }
-
-    def add(self, number: int, frame: np.ndarray) -> None:
-        self.prepared[number] = self.extractor.prepare(frame)
-        while self.open and max(self.open[0]) <= number:
-            self._complete(self.open.popleft())
-        first = min(self.open[0]) if self.open else number + 1
-        self.prepared = {kept: tensor for kept, tensor in self.prepared.items() if kept >= first}
-
-    def finish(self) -> dict[str, np.ndarray]:
-        if self.waiting:
-            self._flush()
-        return {name: np.concatenate(arrays) for name, arrays in self.parts.items()}
-
-    def _complete(self, row: list[int]) -> None:
-        import torch
-
-        frames = [self.prepared[number] for number in row]
-        self.waiting.append(frames[0] if self.extractor.takes == "frames" else torch.stack(frames))
-        if len(self.waiting) == self.batch:
-            self._flush()
-
-    def _flush(self) -> None:
-        import torch
-
-        for name, rows in self.extractor(torch.stack(self.waiting)).items():
-            self.parts[name].append(rows.float().cpu().numpy())
-        self.waiting = []
 
 
 def row_table(rows: sampling.Rows) -> Rows:

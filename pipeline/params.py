@@ -43,6 +43,7 @@ class Sampling(Section):
     """
 
     every: int | None = Field(default=None, gt=0)
+    offset: int | None = Field(default=None, ge=0)  # the first frame that `every` takes; 0 when not given
     count: int | None = Field(default=None, gt=0)
     fps: float | None = Field(default=None, gt=0)
     window: int | None = Field(default=None, gt=0)
@@ -57,6 +58,8 @@ class Sampling(Section):
             raise ValueError(
                 f"give one of every, count, fps, or window and stride, or both, or hop; got {chosen or 'none'}"
             )
+        if self.offset is not None and self.every is None:
+            raise ValueError("offset goes with every")
         if (self.window is None) != (self.stride is None):
             raise ValueError("window and stride go together")
         if self.hop is not None and (self.window is not None or self.tail not in ("drop", "pad")):
@@ -71,6 +74,7 @@ class Extract(Section):
     sampling: Sampling
     outputs: list[str] = ["pool"]
     options: dict[str, int | float | bool | str] = {}  # the family's own settings
+    engine: Literal["eager", "compile", "onnxruntime", "openvino"] = "eager"  # what runs the forward pass
     dtype: Literal["float16", "float32"] = "float32"
     max_failed: int = Field(default=0, ge=0)
 
@@ -185,11 +189,11 @@ def parse_params(values: Any, *, source: str) -> Params:
         raise UsageError(_explain(error, source), hint=f"edit {source}; docs/params.md explains every key") from error
 
 
-def pick(sections: dict[str, Any], name: str, *, kind: str) -> Any:
+def pick(sections: dict[str, Any], name: str, *, kind: str, where: str = "params.yaml") -> Any:
     """The entry of a dictionary section, or an error that lists the entries there are."""
     if name not in sections:
         known = ", ".join(sections) or "none"
-        raise UsageError(f"there is no {kind} '{name}' in params.yaml; it has: {known}")
+        raise UsageError(f"there is no {kind} '{name}' in {where}; it has: {known}")
     return sections[name]
 
 
