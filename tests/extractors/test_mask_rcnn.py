@@ -15,7 +15,7 @@ from extractors import mask_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
 from extractors.detection.base import Detector
 from extractors.detection.coco import load_rcnn
-from extractors.detection.maps import RegionMap
+from extractors.detection.maps import RegionMap, motion_map
 from extractors.mask_rcnn import ObjectExtractor
 from pipeline.execution import InProcess
 from pipeline.params import Extract
@@ -164,8 +164,6 @@ def test_masks_are_not_computed() -> None:
 @pytest.mark.parametrize(("network", "channels"), [("i3d_rgb", 1024), ("ir_csn50", 2048), ("r3d_18", 512)])
 def test_motion_networks(network: str, channels: int) -> None:
     """A whole frame of 48x80 pixels: maps of 32-pixel cells, averaged over time, whatever the number of frames."""
-    from extractors.detection.maps import motion_map
-
     motion = motion_map(network, weights=None, short_side=32).eval()
 
     with torch.inference_mode():
@@ -185,7 +183,7 @@ def test_clips_of_every_length_through_the_stage(tmp_path: Path, monkeypatch: py
         family="mask_rcnn",
         network=NETWORK,
         weights="random",
-        sampling={"window": 16, "stride": 16, "tail": "pad"},
+        sampling={"window": 4, "stride": 16, "tail": "pad"},
         outputs=["boxes", "features", "count"],
         options=CHEAP,
     )
