@@ -14,7 +14,8 @@ from extractors.frames import build
 from pipeline.console import Console
 from pipeline.decoding import read_frames
 from pipeline.demo.making import Recipe, make_demo_set
-from pipeline.extraction import BATCH, forward
+from pipeline.fingerprint import BATCH
+from pipeline.forwarding import forward
 from pipeline.index import VideoIndex, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Decode, Sampling

@@ -2,7 +2,9 @@
 
 A family is one module with `VERSION`, `TAKES` and `build(network, outputs=..., weights=..., device=...) -> Extractor`;
 one that takes clips is also told their length, `window=...`. One that takes the whole video gets all chosen
-frames at once and returns the rows itself, one per `window` frames.
+frames at once and returns the rows itself, one per `window` frames. `BEYOND`, where a family has it, is the number of
+frames that a row needs after its own: T flow maps need T + 1 frames, though the row stands for T of them.
+One that takes audio also states its `RATE`, in samples a second.
 The family's name in `params.yaml` is the module's name; there is no registry to fill.
 """
 
@@ -24,6 +26,7 @@ class Extractor(ABC):
     takes: Takes
     outputs: Mapping[str, tuple[int, ...]]  # name -> shape of one row
     preprocessing: Mapping[str, Any]  # all that decides the input tensor; part of the fingerprint
+    most_rows: int = 0  # of a batch, once the device's memory has set a limit
 
     @abstractmethod
     def prepare(self, frame: np.ndarray) -> torch.Tensor:
@@ -32,6 +35,19 @@ class Extractor(ABC):
     @abstractmethod
     def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         """One row of every output per item of the batch."""
+
+
+class AudioExtractor(Extractor):
+    """Takes windows of mono sound: `prepare` gets float32 (window,) in -1..1, zeros where there is none."""
+
+    takes: Takes = "audio"
+    rate: int  # samples a second
+    window: int  # samples that a row is made of
+    lead: int = 0  # of them before the row's moment: half a window where rows are centred
+
+    @abstractmethod
+    def prepare(self, samples: np.ndarray) -> torch.Tensor:
+        """One window as the network's input."""
 
 
 class ExtractorError(ValueError):

@@ -16,35 +16,32 @@ from torch import nn
 from torchvision.models import get_model, get_model_weights
 from torchvision.transforms._presets import ImageClassification
 
-from extractors.base import Extractor, Takes, UnknownOutputError
+from extractors.base import Takes, UnknownOutputError
+from extractors.network import NetworkExtractor
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "frames"
 OUTPUTS = ("pool", "grid")
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 
 
-class FrameExtractor(Extractor):
+class FrameExtractor(NetworkExtractor):
     takes = TAKES
 
     def __init__(
         self, trunk: nn.Module, transform: ImageClassification, *, outputs: Sequence[str], device: str
     ) -> None:
-        self.device = torch.device(device)
-        self.trunk = trunk.eval().to(self.device).to(memory_format=torch.channels_last)
         self.transform = transform
         self.names = tuple(outputs)
         self.preprocessing = describe(transform)
         size = transform.crop_size[0]
-        shapes = self(torch.zeros(1, 3, size, size))
-        self.outputs = {name: tuple(tensor.shape[1:]) for name, tensor in shapes.items()}
+        self.settle(trunk, row=(3, size, size), device=device)
 
     def prepare(self, frame: np.ndarray) -> torch.Tensor:
         return self.transform(torch.from_numpy(frame).permute(2, 0, 1))  # (3, S, S) float32
 
-    @torch.inference_mode()
-    def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
-        grid = self.trunk(batch.to(self.device, memory_format=torch.channels_last))  # (B, C, h, w)
+    def forward(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        grid = self.network(batch.to(memory_format=torch.channels_last))  # (B, C, h, w)
         taps = {"pool": grid.mean((2, 3)), "grid": grid.permute(0, 2, 3, 1)}
         return {name: taps[name].contiguous() for name in self.names}
 

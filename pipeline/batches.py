@@ -37,10 +37,10 @@ class FeatureSource:
         return self.stores[wanted.slot].manifest["outputs"][wanted.tensor]["shape"] or [1]
 
     def _modality(self, wanted: Input, video_ids: Sequence[str], device: str) -> Modality:
-        store = self.stores[wanted.slot]
-        rows = [torch.tensor(store[video_id][wanted.tensor], dtype=torch.float32) for video_id in video_ids]
-        lengths = torch.tensor([len(row) for row in rows])
-        mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # (B, L)
+        videos = [self.stores[wanted.slot][video_id] for video_id in video_ids]
+        rows = [torch.tensor(video[wanted.tensor], dtype=torch.float32) for video in videos]
+        real = [torch.tensor(video.rows.valid > 0) for video in videos]  # sound that is missing is no row to look at
+        mask = pad_sequence(real, batch_first=True)  # (B, L); padding is False
         return Modality(pad_sequence(rows, batch_first=True).to(device), mask.to(device))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from models.base import Captioner, Input
@@ -20,7 +20,17 @@ def build_captioner(name: str, *, vocabulary: int, sizes: Mapping[str, int], opt
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise UsageError(f"{name} has no option {', '.join(unknown)}; known options: {', '.join(known)}")
-    return build(vocabulary=vocabulary, sizes=dict(sizes), **options)
+    try:
+        return build(vocabulary=vocabulary, sizes=dict(sizes), **options)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def require_stages(model: Captioner, stages: Iterable[str]) -> None:
+    """Said before training, not when the stage's turn comes."""
+    for stage in stages:
+        if stage and stage not in model.stages:
+            raise UsageError(f"the model has no stage '{stage}'; it has: {', '.join(sorted(model.stages)) or 'none'}")
 
 
 def inputs_of(name: str, tensors: Mapping[str, str] | None = None) -> Mapping[str, Input]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from models.base import Captioner
 from pipeline.batches import FeatureSource
@@ -19,7 +20,7 @@ class Said:
     caption: str
     log_prob: float
     words: list[str]
-    attention: dict[str, list[list[float]]]  # name -> words x rows of that video
+    attention: dict[str, list[Any]]  # "time" -> words x rows of that video; others -> words x what the model says
 
 
 def caption_videos(
@@ -44,7 +45,7 @@ def caption_videos(
         for video_id, sentence, rows in zip(chosen, sentences, lengths, strict=True):
             words = [vocabulary.words[number] for number in sentence.words]
             attention = {
-                name: [[round(weight, 4) for weight in line] for line in weights[:, :rows].tolist()]
+                name: (weights[:, :rows] if name == "time" else weights).double().round(decimals=4).tolist()
                 for name, weights in sentence.attention.items()
             }
             said[video_id] = Said(" ".join(words), sentence.log_prob, words, attention)

@@ -52,7 +52,8 @@ def load_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
     tensors = load_file(path / json.loads((path / "progress.json").read_text())["tensors"])
     model.load_state_dict(_part(tensors, "model/"))
     _restore_optimizer(optimizer, _part(tensors, "optimizer/"))
-    tables.update(_part(tensors, "tables/"))
+    device = next(model.parameters()).device
+    tables.update({name: table.to(device) for name, table in _part(tensors, "tables/").items()})
 
 
 def _bytes(tensors: Mapping[str, Tensor]) -> bytes:

@@ -34,6 +34,7 @@ TOOLS = {
     "frames": "look inside a video: a contact sheet or exact pixels",
     "store": "look into feature stores, verify, repair, compare, export, import, estimate",
     "cache": "how large the feature cache is, and gc to make it smaller",
+    "extractors": "what can be extracted: list, the card of one, or add one to params.yaml",
     "weights": "list, fetch and verify pretrained weights",
 }
 COMMANDS = STAGES | TOOLS

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -239,32 +239,27 @@ def _count_files(folder: Path) -> int:
 
 
 def _weights() -> list[Check]:
-    from pipeline.weights import RANDOM, REGISTRY
+    """Those that params.yaml needs; `framescribe weights list` has all."""
+    from pipeline.weights import RANDOM
 
     params = _valid_params()
-    users: dict[str, list[str]] = {name: [] for name in REGISTRY}
+    users: dict[str, list[str]] = {}
     for extractor, section in (params.extract if params else {}).items():
         if section.weights != RANDOM:
             users.setdefault(section.weights, []).append(f"extract@{extractor}")
-    return [check for name, stages in users.items() for check in _one_weights(name, stages)]
+    return [_one_weights(name, stages) for name, stages in users.items()]
 
 
-def _one_weights(name: str, stages: list[str]) -> Iterator[Check]:
-    from pipeline.weights import REGISTRY, status
+def _one_weights(name: str, stages: list[str]) -> Check:
+    from pipeline.weights import REGISTRY, fetch_command, status
 
-    title = f"weights {name}"
+    absent = partial(Check, name=f"weights {name}", state="missing", blocks=", ".join(stages))
     if name not in REGISTRY:
-        detail = f"not in the registry; it has: {', '.join(REGISTRY)}"
-        yield Check(name=title, state="missing", detail=detail, blocks=", ".join(stages), fix="edit params.yaml")
-        return
-    state = status(name)
-    if state == "present":
-        yield Check(name=title, state="ok", detail=REGISTRY[name].description)
-    elif stages:
-        fix = f"framescribe weights fetch {name}"
-        yield Check(name=title, state="missing", detail=state, blocks=", ".join(stages), fix=fix)
-    else:
-        yield Check(name=title, state="ok", detail=f"{state}; no extractor of params.yaml uses it")
+        return absent(detail=f"not in the registry; it has: {', '.join(REGISTRY)}", fix="edit params.yaml")
+    state, weights = status(name), REGISTRY[name]
+    if state != "present":
+        return absent(detail=f"{state}: {weights.description} ({weights.licence})", fix=fetch_command(name))
+    return Check(name=f"weights {name}", state="ok", detail=weights.description)
 
 
 def _disk() -> list[Check]:

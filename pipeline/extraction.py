@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections import deque
+import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -16,19 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from extractors.base import Extractor, ExtractorError, MissingPackageError
-from pipeline import sampling
+from extractors.base import AudioExtractor, Extractor, ExtractorError, MissingPackageError
+from extractors.engines import EXPORTED, Engine, missing_packages
+from extractors.network import NetworkExtractor
+from pipeline import hearing, sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
 from pipeline.errors import InputError, MissingToolError, UsageError
-from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, video_record
+from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, libraries, video_record
+from pipeline.forwarding import forward_all
+from pipeline.graphs import remembered
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
-from pipeline.weights import RANDOM, converted_path, fetch_command, load_weights, status
+from pipeline.weights import RANDOM, WEIGHTS_FOLDER, converted_path, load_weights, missing, status
 
 WINDOWED = ("clips", "video")  # kinds whose rows are made of several frames
 
@@ -43,6 +48,11 @@ class Task:
 
     def record_of(self, row: VideoRow) -> dict[str, Any]:
         return video_record(self.record, sha256=row.sha256, backend=row.backend)
+
+    def origin_of(self, row: VideoRow) -> dict[str, Any]:
+        """What a store says about a video; of one without sound, that it has none."""
+        sound = {"sound": hearing.sound_state(row)} if self.params.sampling.hop is not None else {}
+        return {"sha256": row.sha256, "decoder": row.backend, **sound}
 
 
 @dataclass(frozen=True)
@@ -71,8 +81,8 @@ def unchanged_weights(name: str) -> Iterator[str]:
     if name == RANDOM:
         yield RANDOM
         return
-    if status(name) != "present":
-        raise MissingToolError(f"the weights '{name}' are {status(name)}", hint=fetch_command(name))
+    if (state := status(name)) != "present":
+        raise missing(name, state=state, folder=WEIGHTS_FOLDER)
     before = file_sha256(converted_path(name))
     yield before
     if file_sha256(converted_path(name)) != before:
@@ -86,6 +96,11 @@ def family_module(family: str) -> ModuleType:
         folder = Path(importlib.import_module("extractors").__path__[0])
         known = sorted(file.stem for file in folder.glob("*.py") if "\ndef build(" in file.read_text())
         raise UsageError(f"there is no extractor family '{family}'; known: {', '.join(known)}") from error
+
+
+def beyond_of(family: str) -> int:
+    """Frames that the family's rows need after their own; most need none and do not say so."""
+    return getattr(family_module(family), "BEYOND", 0)
 
 
 @dataclass(frozen=True)
@@ -124,24 +139,37 @@ class ExtractVideo:
             return self._forward(group, row)  # someone may have killed the decoder; a bad file will crash it again
 
     def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
-        rule = group[0].params.sampling
-        rows = sampling.sample(rule, frames=row.frames, times=_index(self.index, self.index_sha256).times(row.id))
+        times = _index(self.index, self.index_sha256).times(row.id)
         extractors = [extractor_of(task.params, device=self.device) for task in group]
-        outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
+        listeners = [extractor for extractor in extractors if isinstance(extractor, AudioExtractor)]
+        if listeners:  # a group takes sound, or it takes pictures
+            found = hearing.hear_all(listeners, [task.params.sampling for task in group], row=row, times=times)
+        else:
+            rows = frame_rows(group[0].params, row=row, times=times)
+            outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
+            found = [(arrays, row_table(rows)) for arrays in outputs]
         return [
-            VideoFeatures(
-                tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()},
-                rows=row_table(rows),
-            )
-            for task, arrays in zip(group, outputs, strict=True)
+            VideoFeatures(tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()}, rows=rows)
+            for task, (arrays, rows) in zip(group, found, strict=True)
         ]
 
 
+def frame_rows(params: Extract, *, row: VideoRow, times: np.ndarray) -> sampling.Rows:
+    return sampling.sample(params.sampling, frames=row.frames, times=times, beyond=beyond_of(params.family))
+
+
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Tasks that take the same frames, together: their video is decoded once."""
-    rule = {task.name: record_sha256(task.params.sampling.model_dump()) for task in tasks}
+    """Tasks that take the same frames, or sound of the same rate, together: their video is decoded once."""
+    rule = {task.name: _decoded_for(task.params) for task in tasks}
     ordered = sorted(tasks, key=lambda task: (rule[task.name], task.name))
     return [list(group) for _, group in groupby(ordered, key=lambda task: rule[task.name])]
+
+
+def _decoded_for(params: Extract) -> str:
+    family = family_module(params.family)
+    if family.TAKES == "audio":
+        return f"sound {family.RATE}"
+    return record_sha256([params.sampling.model_dump(), beyond_of(params.family)])
 
 
 def require_unchanged(row: VideoRow) -> None:
@@ -165,21 +193,30 @@ def _index(folder: Path, _sha256: str) -> VideoIndex:
     return read_index(folder)
 
 
+def row_count(params: Extract, *, row: VideoRow, times: np.ndarray) -> int:
+    """Rows that a video will have, known before anything is decoded."""
+    extractor = extractor_of(params, device="cpu")
+    if isinstance(extractor, AudioExtractor):
+        return len(hearing.window_starts(extractor, params.sampling, duration=row.duration))
+    return len(frame_rows(params, row=row, times=times))
+
+
 def extractor_of(params: Extract, *, device: str) -> Extractor:
     takes, window = family_module(params.family).TAKES, params.sampling.window
-    if (takes in WINDOWED) != (window is not None):
-        rule = "window and stride" if takes in WINDOWED else "every, count or fps"
+    is_audio, is_windowed = takes == "audio", takes in WINDOWED
+    if (is_audio, is_windowed) != (params.sampling.hop is not None, window is not None):
+        rule = "hop" if is_audio else "window and stride" if is_windowed else "every, count or fps"
         raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
     if takes == "video" and (params.sampling.stride, params.sampling.tail) != (window, "pad"):
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
     settings = dict(params.options) if window is None else {**params.options, "window": window}
     names = params.family, params.network, tuple(params.outputs), params.weights
-    return load_extractor(*names, device, **settings)
+    return load_extractor(*names, device, params.engine, **settings)
 
 
 @cache
 def load_extractor(
-    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, **settings: Any
+    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, engine: Engine, **settings: Any
 ) -> Extractor:
     """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
     import torch
@@ -188,13 +225,42 @@ def load_extractor(
     keep_freed_memory()
     build = family_module(family).build
     require_known_options(family, build, settings)
+    require_engine(engine, device=device)
     state = None if weights == RANDOM else load_weights(weights)
     try:
-        return build(network, outputs=outputs, weights=state, device=device, **settings)
+        extractor = build(network, outputs=outputs, weights=state, device=device, **settings)
     except MissingPackageError as error:
         raise MissingToolError(str(error), hint=f"pip install 'framescribe[{error.extra}]'") from error
     except ExtractorError as error:
         raise UsageError(str(error)) from error
+    record = {"family": family, "network": network, "outputs": outputs, "settings": settings, "engine": engine}
+    return with_engine(extractor, engine, weights=weights, record=record)
+
+
+def require_engine(engine: Engine, *, device: str) -> None:
+    missing = missing_packages(engine)
+    if missing:
+        raise MissingToolError(
+            f"the engine '{engine}' needs the package {missing[0]}", hint="pip install 'framescribe[engines]'"
+        )
+    if engine == "compile" and not any(shutil.which(name) for name in (os.environ.get("CXX", "c++"), "g++", "clang++")):
+        raise MissingToolError("the engine 'compile' needs a C++ compiler", hint="install g++, or choose engine: eager")
+    if engine in EXPORTED and device != "cpu":
+        raise UsageError(f"the engine '{engine}' runs on the CPU, not on {device}", hint="engine: compile, or eager")
+
+
+def with_engine(extractor: Extractor, engine: Engine, *, weights: str, record: dict[str, Any]) -> Extractor:
+    """The extractor, its forward pass run by the engine; the graph is made, or found, when the first batch comes."""
+    if engine == "eager":
+        return extractor
+    family = record["family"]
+    if not isinstance(extractor, NetworkExtractor):
+        raise UsageError(f"'{family}' has more than one network; it runs on the engine eager only")
+    origin = RANDOM if weights == RANDOM else file_sha256(converted_path(weights))
+    versions = {"code": family_module(family).VERSION, **libraries(record["network"], engine)}
+    rows = 1 if extractor.device.type == "cpu" else BATCH if extractor.takes == "frames" else CLIP_BATCH
+    extractor.use(engine, rows=rows, remember=partial(remembered, {**record, "weights": origin, "versions": versions}))
+    return extractor
 
 
 def require_known_options(family: str, build: Callable[..., Extractor], settings: Mapping[str, Any]) -> None:
@@ -203,63 +269,6 @@ def require_known_options(family: str, build: Callable[..., Extractor], settings
     unknown = [name for name in settings if name not in {*known, "window"}]
     if unknown:
         raise UsageError(f"'{family}' has no option {', '.join(unknown)}; it has: {', '.join(known) or 'none'}")
-
-
-def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.Rows) -> dict[str, np.ndarray]:
-    return forward_all([extractor], frames, rows=rows)[0]
-
-
-def forward_all(
-    extractors: Sequence[Extractor], frames: Iterable[np.ndarray], *, rows: sampling.Rows
-) -> list[dict[str, np.ndarray]]:
-    """The needed frames, in order, through every network; memory holds the frames of a batch and of open windows."""
-    passes = [_Pass(extractor, rows) for extractor in extractors]
-    for number, frame in zip(rows.needed.tolist(), frames, strict=True):
-        for each in passes:
-            each.add(number, frame)
-    return [each.finish() for each in passes]
-
-
-class _Pass:
-    """Prepared frames on their way through one network: rows are completed in order and go in batches."""
-
-    def __init__(self, extractor: Extractor, rows: sampling.Rows) -> None:
-        self.extractor = extractor
-        self.batch = BATCH if extractor.takes == "frames" else CLIP_BATCH
-        # What is still to come, each the frames it is made of; the whole video is one piece and gives all rows
-        self.open = deque([rows.whole] if extractor.takes == "video" else rows.indices.tolist())
-        self.prepared: dict[int, Any] = {}
-        self.waiting: list[Any] = []
-        self.parts: dict[str, list[np.ndarray]] = {
-            name: [np.empty((0, *shape), np.float32)] for name, shape in extractor.outputs.items()
-        }
-
-    def add(self, number: int, frame: np.ndarray) -> None:
-        self.prepared[number] = self.extractor.prepare(frame)
-        while self.open and max(self.open[0]) <= number:
-            self._complete(self.open.popleft())
-        first = min(self.open[0]) if self.open else number + 1
-        self.prepared = {kept: tensor for kept, tensor in self.prepared.items() if kept >= first}
-
-    def finish(self) -> dict[str, np.ndarray]:
-        if self.waiting:
-            self._flush()
-        return {name: np.concatenate(arrays) for name, arrays in self.parts.items()}
-
-    def _complete(self, row: list[int]) -> None:
-        import torch
-
-        frames = [self.prepared[number] for number in row]
-        self.waiting.append(frames[0] if self.extractor.takes == "frames" else torch.stack(frames))
-        if len(self.waiting) == self.batch:
-            self._flush()
-
-    def _flush(self) -> None:
-        import torch
-
-        for name, rows in self.extractor(torch.stack(self.waiting)).items():
-            self.parts[name].append(rows.float().cpu().numpy())
-        self.waiting = []
 
 
 def row_table(rows: sampling.Rows) -> Rows:

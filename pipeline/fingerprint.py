@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.params import Extract
 
-CODE = 2  # raise when sampling, batching or casting would give other numbers for the same record
-BATCH = 8  # frames a forward pass; batches never mix videos, so a video's bytes do not depend on its neighbours
+if TYPE_CHECKING:
+    from extractors.engines import Engine
+
+CODE = 3  # raise when sampling, batching or casting would give other numbers for the same record
+BATCH = (
+    8  # frames a forward pass on a CPU; batches never mix videos, so a video's bytes do not depend on its neighbours
+)
 CLIP_BATCH = 1  # windows a forward pass: on a CPU more gain little, and a window is already sixteen frames
+GPU_TIMES = 8  # as many rows a forward pass on a GPU, fewer when its memory is short
 # Versions that decide a feature's bits. numpy only copies and casts, safetensors only stores: they decide none.
 LIBRARIES = ("torch", "torchvision")  # the arithmetic; the networks and their preprocessing
 DECODERS = {"decord": "decord", "pyav": "av"}  # backend -> package
@@ -29,9 +35,18 @@ def fingerprint(
         "layers": sorted(params.outputs),
         "dtype": params.dtype,
         "device": device.split(":")[0],
-        "libraries": {name: version(name) for name in LIBRARIES},
+        "libraries": libraries(params.network, params.engine),
         "decoders": {backend: version(package) for backend, package in DECODERS.items()},
     }
+
+
+def libraries(network: str, engine: Engine) -> dict[str, str]:
+    """Versions of what computes: the network's own library, and the engine's, where they are not the usual."""
+    from extractors.engines import PACKAGES  # brings torch, which not everyone who reads a fingerprint needs
+
+    library, found, _ = network.partition(":")
+    names = {*LIBRARIES, *PACKAGES[engine], *([library] if found else [])}
+    return {name: version(name) for name in sorted(names)}
 
 
 def video_record(record: Mapping[str, Any], *, sha256: str, backend: str) -> dict[str, Any]:

@@ -22,14 +22,18 @@ def initialise(model: nn.Module, rule: str) -> None:
         if is_recurrent(name):
             for block in parameter.data.split(parameter.shape[1]):  # a gate each
                 nn.init.orthogonal_(block)
-        elif rule == "uniform" and parameter.dim() > 1:
-            nn.init.uniform_(parameter, -UNIFORM, UNIFORM)
-        elif rule == "uniform":
+        elif rule == "uniform" and _leaf(name).startswith("bias"):
             nn.init.zeros_(parameter)
+        elif rule == "uniform" and parameter.dim() > 1:  # what scales a normalised vector stays 1
+            nn.init.uniform_(parameter, -UNIFORM, UNIFORM)
 
 
 def is_recurrent(name: str) -> bool:
-    return ".weight_hh" in name
+    return _leaf(name).startswith("weight_hh")
+
+
+def _leaf(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def use_word_vectors(model: nn.Module, vocabulary: Vocabulary, path: Path) -> int:
@@ -50,14 +54,26 @@ def _embedding(model: nn.Module, words: int) -> nn.Embedding:
 
 
 def _read(path: Path, *, size: int) -> Iterator[tuple[str, Tensor]]:
-    """GloVe's and word2vec's text formats; the latter begins with a line of two counts."""
+    """GloVe's and word2vec's text formats; the latter begins with a line of two counts.
+
+    A few of GloVe's words have spaces in them, so only the first line of vectors proves their length.
+    """
     if not path.is_file():
         raise InputError(f"there are no word vectors at {path}", hint="set word_vectors to a text file, or to ''")
     with path.open(encoding="utf-8") as lines:
+        proven = False
         for number, line in enumerate(lines, 1):
-            word, *numbers = line.rstrip().split(" ")
-            if number == 1 and len(numbers) == 1:
+            parts = line.rstrip().split(" ")
+            if number == 1 and len(parts) == 2:
                 continue
-            if len(numbers) != size:
-                raise InputError(f"{path}, line {number}: {len(numbers)} numbers, the model's words have {size}")
-            yield word, torch.tensor([float(text) for text in numbers])
+            if len(parts) <= size or (not proven and len(parts) != size + 1):
+                raise InputError(f"{path}, line {number}: {len(parts) - 1} numbers, the model's words have {size}")
+            proven = True
+            yield " ".join(parts[:-size]), _vector(parts[-size:], where=f"{path}, line {number}")
+
+
+def _vector(numbers: list[str], *, where: str) -> Tensor:
+    try:
+        return torch.tensor([float(text) for text in numbers])
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from error

@@ -37,22 +37,30 @@ class Decode(Section):
 
 
 class Sampling(Section):
-    """One of `every`, `count`, `fps` chooses frames; `window` and `stride` group the chosen ones, else all."""
+    """One of `every`, `count`, `fps` chooses frames; `window` and `stride` group the chosen ones, else all.
+
+    Of sound, `hop` is the seconds from one row to the next.
+    """
 
     every: int | None = Field(default=None, gt=0)
     count: int | None = Field(default=None, gt=0)
     fps: float | None = Field(default=None, gt=0)
     window: int | None = Field(default=None, gt=0)
     stride: int | None = Field(default=None, gt=0)
+    hop: float | None = Field(default=None, gt=0)
     tail: Literal["drop", "pad", "loop", "each"] = "drop"
 
     @model_validator(mode="after")
     def one_rule(self) -> Sampling:
-        chosen = [name for name in ("every", "count", "fps") if getattr(self, name) is not None]
+        chosen = [name for name in ("every", "count", "fps", "hop") if getattr(self, name) is not None]
         if len(chosen) > 1 or (not chosen and self.window is None):
-            raise ValueError(f"give one of every, count, fps, or window and stride, or both; got {chosen or 'none'}")
+            raise ValueError(
+                f"give one of every, count, fps, or window and stride, or both, or hop; got {chosen or 'none'}"
+            )
         if (self.window is None) != (self.stride is None):
             raise ValueError("window and stride go together")
+        if self.hop is not None and (self.window is not None or self.tail not in ("drop", "pad")):
+            raise ValueError("hop, which is for sound, goes with tail drop or pad and nothing else")
         return self
 
 
@@ -63,6 +71,7 @@ class Extract(Section):
     sampling: Sampling
     outputs: list[str] = ["pool"]
     options: dict[str, int | float | bool | str] = {}  # the family's own settings
+    engine: Literal["eager", "compile", "onnxruntime", "openvino"] = "eager"  # what runs the forward pass
     dtype: Literal["float16", "float32"] = "float32"
     max_failed: int = Field(default=0, ge=0)
 
@@ -176,11 +185,11 @@ def parse_params(values: Any, *, source: str) -> Params:
         raise UsageError(_explain(error, source), hint=f"edit {source}; docs/params.md explains every key") from error
 
 
-def pick(sections: dict[str, Any], name: str, *, kind: str) -> Any:
+def pick(sections: dict[str, Any], name: str, *, kind: str, where: str = "params.yaml") -> Any:
     """The entry of a dictionary section, or an error that lists the entries there are."""
     if name not in sections:
         known = ", ".join(sections) or "none"
-        raise UsageError(f"there is no {kind} '{name}' in params.yaml; it has: {known}")
+        raise UsageError(f"there is no {kind} '{name}' in {where}; it has: {known}")
     return sections[name]
 
 

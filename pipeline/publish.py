@@ -40,7 +40,7 @@ def publishing(path: Path, *, workshop: Path | None = None) -> Iterator[Path]:
     temporary = _temporary(path, workshop or path.parent)
     temporary.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with _named_when_full(path):
+        with named_when_full(path):
             yield temporary
             _sync(temporary)
             temporary.replace(path)
@@ -72,7 +72,7 @@ def fresh_folder(path: Path) -> Iterator[Path]:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
-        with _named_when_full(path):
+        with named_when_full(path):
             yield temporary
             _sync(temporary)
             _swap(temporary, path)
@@ -131,7 +131,7 @@ def _swap(temporary: Path, path: Path) -> None:
 
 
 @contextmanager
-def _named_when_full(path: Path) -> Iterator[None]:
+def named_when_full(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

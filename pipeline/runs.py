@@ -15,7 +15,7 @@ import models
 from models.base import Captioner
 from pipeline.batches import FeatureSource, open_features
 from pipeline.cache import cache_folder
-from pipeline.captioner import build_captioner, inputs_of
+from pipeline.captioner import build_captioner, inputs_of, require_stages
 from pipeline.checkpoint import load_model
 from pipeline.corpus import read_corpus
 from pipeline.errors import InputError
@@ -38,6 +38,7 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
     model = build_captioner(params.model, vocabulary=len(vocabulary), sizes=source.sizes, options=params.options).to(
         device
     )
+    require_stages(model, [stage.stage for stage in params.stages])
     initialise(model, params.initial)
     if params.word_vectors:
         use_word_vectors(model, vocabulary, Path(params.word_vectors))
@@ -57,7 +58,7 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
 
 def _code() -> list[Path]:
     """Whose sources decide what training does: half a run by other code must not be resumed."""
-    names = ("batches", "initial", "reading", "rewards", "schedules", "self_critical", "training")
+    names = ("batches", "initial", "lessons", "reading", "rewards", "schedules", "search", "self_critical", "training")
     return [*sorted(Path(models.__path__[0]).glob("*.py")), *(Path(__file__).with_name(f"{name}.py") for name in names)]
 
 
@@ -92,7 +93,7 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> Non
         "versions": {"torch": version("torch"), "framescribe": version("framescribe")},
     }
     with fresh_folder(out) as temporary:
-        write_bytes(temporary / "model.safetensors", trainer.best_path.read_bytes())
+        write_bytes(temporary / "model.safetensors", trainer.best_path(history).read_bytes())
         write_json(temporary / "run.json", facts)
     shutil.rmtree(trainer.folder)  # it served to resume, and there is nothing left to resume
 

@@ -21,7 +21,7 @@ TAILS = ("drop", "pad", "loop", "each")
 class Rows:
     """One row a sampled frame or window: which frames it is made of, and which span of time it stands for."""
 
-    indices: np.ndarray  # (rows, window) int64, frames in the order the network takes them
+    indices: np.ndarray  # (rows, window + beyond) int64, frames in the order the network takes them
     first: np.ndarray  # (rows,) int64, first real frame
     last: np.ndarray  # (rows,) int64, last real frame
     start: np.ndarray  # (rows,) float64, second at which the first frame is shown
@@ -42,14 +42,24 @@ class Rows:
         return self.indices[np.arange(self.indices.shape[1]) < self.valid[:, None]].tolist()
 
 
-def sample(sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None) -> Rows:
-    """Rows of a video of `frames` frames shown at `times`, as `sampling` states."""
+def sample(
+    sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None, beyond: int = 0
+) -> Rows:
+    """Rows of a video of `frames` frames shown at `times`, as `sampling` states.
+
+    `beyond` more frames follow each row's own, as a network on the changes between frames needs; the row stands for
+    the same frames and seconds as without them.
+    """
     ends = frame_ends(times, duration=duration)
     chosen = _chosen_frames(sampling, frames=frames, times=times, ends=ends)
     if sampling.window is not None and sampling.stride is not None:
         places, valid = windows(len(chosen), window=sampling.window, stride=sampling.stride, tail=sampling.tail)
-        return _rows(chosen[places], valid, times=times, ends=ends)
-    return _rows(chosen[:, None], np.ones(len(chosen), np.int64), times=times, ends=ends)
+        looping = sampling.tail == "loop"
+        indices = chosen[followed(places, valid, frames=len(chosen), beyond=beyond, looping=looping)]
+    else:
+        valid = np.ones(len(chosen), np.int64)
+        indices = followed(chosen[:, None], valid, frames=frames, beyond=beyond)
+    return _rows(indices, valid, times=times, ends=ends)
 
 
 def every(frames: int, *, step: int) -> np.ndarray:
@@ -91,6 +101,39 @@ def windows(frames: int, *, window: int, stride: int, tail: str) -> tuple[np.nda
     offsets = np.broadcast_to(np.arange(window, dtype=np.int64), (len(starts), window))
     inside = offsets % valid[:, None] if tail == "loop" else np.minimum(offsets, valid[:, None] - 1)
     return starts[:, None] + inside, valid
+
+
+def sound_windows(samples: int, *, window: int, hop: int, lead: int = 0, tail: str) -> np.ndarray:
+    """First sample of each window of a sound: -lead, hop - lead, ... Outside the sound there are zeros.
+
+    `drop` keeps the windows that end inside, `pad` adds one when samples remain that no window covers. A sound too
+    short for one window still has one.
+    """
+    if tail not in ("drop", "pad"):
+        raise ValueError(f"tail is '{tail}', allowed for sound: drop, pad")
+    beyond = samples + lead - window  # samples after the first window
+    steps = beyond // hop if tail == "drop" else min(-(-beyond // hop), (samples + lead - 1) // hop)
+    return np.arange(1 + max(0, steps), dtype=np.int64) * hop - lead
+
+
+def frames_between(times: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and last frame that is on screen at some moment of the seconds [start, end); at least one."""
+    first = np.searchsorted(times, start + CLOCK_TOLERANCE, side="right").astype(np.int64) - 1
+    last = np.searchsorted(times, end - CLOCK_TOLERANCE, side="left").astype(np.int64) - 1
+    return first, np.maximum(first, last)
+
+
+def followed(indices: np.ndarray, valid: np.ndarray, *, frames: int, beyond: int, looping: bool = False) -> np.ndarray:
+    """Rows with the `beyond` frames after them, (rows, window + beyond); the last frame again where there are no more.
+
+    With `looping`, a window that was filled from its own beginning goes on in the same way.
+    """
+    window = indices.shape[1]
+    offsets = np.arange(window, window + beyond)[None]
+    next_ones = np.minimum(indices[:, :1] + offsets, frames - 1)
+    looped = indices[:, :1] + offsets % valid[:, None]
+    filled = looping & (valid[:, None] < window)
+    return np.concatenate([indices, np.where(filled, looped, next_ones)], axis=1)
 
 
 def audio_spans(start: np.ndarray, end: np.ndarray, *, rate: int, samples: int) -> tuple[np.ndarray, np.ndarray]:

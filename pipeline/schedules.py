@@ -34,4 +34,4 @@ def rate_at(stage: Schedule, epoch: int) -> float:
 def own_words_at(stage: Schedule, epoch: int) -> float:
     """How often the model reads its own word in the stage's epoch, counted from 0."""
     eta = stage.own_words_after
-    return 1 - eta / (eta + math.exp(epoch / eta)) if eta else stage.own_words
+    return 1 / (1 + eta * math.exp(-epoch / eta)) if eta else stage.own_words  # = 1 - eta / (eta + exp(epoch / eta))

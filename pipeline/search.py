@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,6 +30,7 @@ class _Beams:
     scores: Tensor  # (B, K) log probability
     finished: Tensor  # (B, K) bool
     attention: dict[str, list[Tensor]]  # name -> T tensors (B*K, ...)
+    moved: frozenset[str] = frozenset()  # parts of the state that a step has replaced: the rest are the video's own
 
 
 @torch.inference_mode()
@@ -46,34 +48,46 @@ def beam_search(
     return _best(beams, length_power)
 
 
-def greedy(model: Captioner, state: State, *, max_words: int) -> Tensor:
-    """The likeliest next word again and again: (rows, T) for the rows of the state."""
-    return _spoken(model, state, max_words=max_words, choose=lambda log_probs: log_probs.argmax(1))
+class Spoken(NamedTuple):
+    """A sentence for every row of a state."""
+
+    words: Tensor  # (N, T) ending in EOS, padded with PAD
+    log_prob: Tensor  # (N,) of the words that were chosen freely: the end of a sentence that is too long is not
 
 
-def sample(model: Captioner, state: State, *, max_words: int) -> Tensor:
-    """One random sentence (rows, T) for every row of the state."""
-    return _spoken(
-        model, state, max_words=max_words, choose=lambda log_probs: torch.multinomial(log_probs.exp(), 1).squeeze(1)
+def greedy(model: Captioner, state: State, *, max_words: int) -> Spoken:
+    """The likeliest next word again and again."""
+    return _speak(model, state, max_words=max_words, choose=lambda log_probs: log_probs.argmax(1))
+
+
+def sample(model: Captioner, state: State, *, max_words: int) -> Spoken:
+    """A random sentence; the gradient of its log probability is that of the very choices made, dropout included."""
+    return _speak(
+        model,
+        state,
+        max_words=max_words,
+        choose=lambda log_probs: torch.multinomial(log_probs.detach().exp(), 1).squeeze(1),
     )
 
 
-@torch.no_grad()
-def _spoken(model: Captioner, state: State, *, max_words: int, choose: Callable[[Tensor], Tensor]) -> Tensor:
-    """Sentences that end in EOS and are padded with PAD."""
+def _speak(model: Captioner, state: State, *, max_words: int, choose: Callable[[Tensor], Tensor]) -> Spoken:
     anything = next(iter(state.values()))
     previous = torch.full((len(anything),), BOS, device=anything.device)
     finished = torch.zeros_like(previous, dtype=torch.bool)
-    words = []
-    for position in range(max_words + 1):
+    words, log_prob = [], torch.zeros(len(anything), device=anything.device)
+    for _ in range(max_words):
         step = model.step(state, previous)
-        log_probs = _end_at(allowed(model.logits(step.output)), last=position == max_words)
-        previous = torch.where(finished, PAD, choose(log_probs))
+        log_probs = allowed(model.logits(step.output))  # (N, V)
+        chosen = choose(log_probs)
+        log_prob = log_prob + log_probs.gather(1, chosen.unsqueeze(1)).squeeze(1).masked_fill(finished, 0.0)
+        previous = torch.where(finished, PAD, chosen)
         words.append(previous)
         state, finished = step.state, finished | (previous == EOS)
         if bool(finished.all()):
             break
-    return torch.stack(words, 1)
+    else:
+        words.append(torch.where(finished, PAD, EOS))
+    return Spoken(torch.stack(words, 1), log_prob)
 
 
 def _first_beams(state: State, videos: int, width: int) -> _Beams:
@@ -105,12 +119,15 @@ def _advance(model: Captioner, beams: _Beams, *, last: bool) -> _Beams:
         name: [past.index_select(0, rows) for past in beams.attention.get(name, [])] + [now.index_select(0, rows)]
         for name, now in step.attention.items()
     }
+    # What no step has touched is the same for all beams of a video, and too large to be put in order at every word.
+    moved = beams.moved | {name for name, part in step.state.items() if part is not beams.state[name]}
     return _Beams(
-        state=select(step.state, rows),
+        state=step.state | select({name: step.state[name] for name in moved}, rows),
         words=torch.cat([beams.words.index_select(0, rows), words.flatten().unsqueeze(1)], 1),
         scores=scores,
         finished=beams.finished.gather(1, parents) | (words == EOS),
         attention=attention,
+        moved=moved,
     )
 
 

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from models.base import Captioner, State
-from pipeline.reading import forced, teacher_forced
 from pipeline.rewards import Rewards
 from pipeline.search import greedy, sample
-from pipeline.vocabulary import Vocabulary
+from pipeline.vocabulary import PAD, Vocabulary
 
 
 def self_critical_loss(
@@ -23,14 +22,19 @@ def self_critical_loss(
     vocabulary: Vocabulary,
     max_words: int,
 ) -> Tensor:
-    """Mean over the rows of `state`, each a video, of (baseline - reward) x log p per word of a drawn sentence."""
-    with torch.no_grad():
-        drawn = sample(model, state, max_words=max_words)  # (N, T)
-        model.eval()  # the baseline is what the model would say, without dropout
-        best = greedy(model, state, max_words=max_words)  # (N, T)
-        model.train()
-    sentences = [vocabulary.decode(words) for words in [*drawn.tolist(), *best.tolist()]]
+    """Over the rows of `state`, each a video: (baseline - reward) x log p of a drawn sentence, per word drawn."""
+    drawn = sample(model, state, max_words=max_words)
+    best = _greedy_words(model, state, max_words=max_words)  # (N, T)
+    sentences = [vocabulary.decode(words) for words in [*drawn.words.tolist(), *best.tolist()]]
     earned = torch.from_numpy(rewards([*videos, *videos], sentences)).float()  # (2N,)
-    advantage = (earned[: len(videos)] - earned[len(videos) :]).to(drawn.device)  # (N,)
-    read = forced(teacher_forced(model, state, drawn), len(drawn))
-    return (advantage * read.nll).sum() / read.words
+    advantage = (earned[: len(videos)] - earned[len(videos) :]).to(drawn.log_prob.device)  # (N,)
+    return -(advantage * drawn.log_prob).sum() / (drawn.words != PAD).sum()
+
+
+@torch.no_grad()
+def _greedy_words(model: Captioner, state: State, *, max_words: int) -> Tensor:
+    """The baseline: what the decoder would say without dropout."""
+    model.eval()
+    words = greedy(model, state, max_words=max_words).words
+    model.train()
+    return words

@@ -15,15 +15,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.base import Captioner, Features, Forced, Lesson, State, select
+from models.base import Captioner, State, select
 from pipeline.batches import CaptionBatch, FeatureSource, TrainingPairs, training_pairs
 from pipeline.captioning import caption_videos
 from pipeline.checkpoint import load_model, load_progress, read_history, save_model, save_progress
 from pipeline.console import SILENT, Progress
 from pipeline.corpus import Corpus
+from pipeline.lessons import make_lesson
 from pipeline.metrics.cider import CiderScorer
 from pipeline.params import Schedule, Train
-from pipeline.reading import forced, teacher_forced
 from pipeline.rewards import Rewards
 from pipeline.schedules import make_optimizer, own_words_at, rate_at
 from pipeline.self_critical import self_critical_loss
@@ -69,9 +69,9 @@ class Trainer:
     device: str
     tables: dict[str, Tensor] = field(default_factory=dict)  # the model's own notes between epochs
 
-    @property
-    def best_path(self) -> Path:
-        return self.folder / "best.safetensors"
+    def best_path(self, history: History) -> Path:
+        """Named by its epoch: a model that was saved just before a kill is not taken for the best of those recorded."""
+        return self.folder / f"best-{history.best.epoch:04d}.safetensors"
 
     def run(self, progress: Progress = SILENT) -> History:
         history = History([Epoch(**line) for line in read_history(self.folder)])
@@ -86,7 +86,7 @@ class Trainer:
         if history.of(number).epochs:
             load_progress(self.folder, self.model, optimizer, self.tables)
         else:
-            self._begin(number, stage, after=len(history.epochs))
+            self._begin(stage, history)
         with ExitStack() as stack:
             rewards = stack.enter_context(self._rewards(stage)) if stage.rewards else None
             while not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
@@ -97,20 +97,24 @@ class Trainer:
                 line = Epoch(len(history.epochs) + 1, *self._epoch(len(history.epochs) + 1, update), number)
                 history.epochs.append(line)
                 if history.best is line:
-                    save_model(self.best_path, self.model)
+                    save_model(self.best_path(history), self.model)
                 self._remember(history, optimizer)
                 progress.advance(note=f"loss {line.train_loss:.3f}  val CIDEr-D {line.val_cider:.3f}")
 
-    def _begin(self, number: int, stage: Schedule, *, after: int) -> None:
-        """A stage goes on from the best model so far."""
-        torch.manual_seed(_seed(self.settings.seed, after))
-        if number > 1:
-            load_model(self.best_path, self.model)
+    def _begin(self, stage: Schedule, history: History) -> None:
+        """A stage goes on from the best model so far, with a clean sheet for its notes."""
+        torch.manual_seed(_seed(self.settings.seed, len(history.epochs)))
+        if history.epochs:
+            load_model(self.best_path(history), self.model)
+        self.tables.clear()
         self.model.begin(stage.stage)
 
     def _remember(self, history: History, optimizer: torch.optim.Optimizer) -> None:
         lines = [asdict(line) for line in history.epochs]
         save_progress(self.folder, self.model, optimizer, self.tables, {"epoch": len(lines), "history": lines})
+        for file in self.folder.glob("best-*.safetensors"):
+            if file != self.best_path(history):
+                file.unlink()
 
     def _epoch(self, number: int, update: Callable[[CaptionBatch], float]) -> tuple[float, float]:
         """Mean loss over the captions, and the validation score after them."""
@@ -133,30 +137,25 @@ class Trainer:
     ) -> float:
         features = self.source.batch(batch.video_ids, device=self.device)
         with torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.device.startswith("cuda")):
-            state = self.model.encode(features)
+            lesson = make_lesson(
+                self.model,
+                features,
+                batch,
+                tables=self.tables,
+                pairs=len(self._pairs),
+                own_words=own_words_at(stage, epoch),
+                smoothing=stage.label_smoothing,
+            )
             loss = torch.zeros((), device=self.device)
             if rewards is None or stage.cross_entropy:
-                weight = 1.0 if rewards is None else stage.cross_entropy
-                loss = loss + weight * self.model.loss(self._lesson(batch, features, state, stage=stage, epoch=epoch))
+                loss = loss + (1.0 if rewards is None else stage.cross_entropy) * self.model.loss(lesson)
             if rewards is not None:
-                loss = loss + self._rewarded(batch, state, rewards)
+                loss = loss + self._rewarded(batch, lesson.state, rewards)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
         optimizer.step()
         return float(loss.detach())
-
-    def _lesson(self, batch: CaptionBatch, features: Features, state: State, *, stage: Schedule, epoch: int) -> Lesson:
-        video_of = batch.video_of.to(self.device).repeat_interleave(self.model.copies)
-        targets = batch.words.to(self.device).repeat_interleave(self.model.copies, dim=0)
-
-        def score(videos: State) -> Forced:
-            own_words = own_words_at(stage, epoch)
-            reading = teacher_forced(self.model, select(videos, video_of), targets, own_words=own_words)
-            return forced(reading, len(targets), smoothing=stage.label_smoothing)
-
-        pairs = batch.pairs.to(self.device)
-        return Lesson(features, state, score, video_of, pairs, self.tables, pairs=len(self._pairs))
 
     def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards) -> Tensor:
         videos = [batch.video_ids[row] for row in batch.video_of.tolist()]

@@ -1,22 +1,88 @@
-"""Reading a foreign pickle that holds numpy arrays and containers, and nothing else: no code of it ever runs."""
+"""Reading a foreign pickle that holds arrays and containers, and nothing else: no code of it ever runs.
+
+Not even numpy's own unpickling runs: stand-ins note an array's type, shape and bytes, and the array is made here.
+"""
 
 from __future__ import annotations
 
 import io
 import pickle
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
-from numpy._core.multiarray import _reconstruct
 
 from pipeline.errors import InputError
 
-# What a pickled array names. Everything else is refused before it is looked up.
+NUMBERS = "biufc"  # kinds of dtype that are plain numbers
+
+
+class _Dtype:
+    """Stands in for numpy.dtype: a code such as f4, and the order of its bytes."""
+
+    def __init__(self, code: Any, *_: Any) -> None:
+        self.code, self.order = str(code), "="
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.order = str(state[1])
+
+    def numpy(self) -> np.dtype:
+        dtype = np.dtype(self.code)
+        if dtype.kind not in NUMBERS:
+            raise pickle.UnpicklingError(f"it holds an array of {dtype}; only numbers are read")
+        return dtype.newbyteorder(">") if self.order == ">" else dtype
+
+
+class _Array:
+    """Stands in for numpy.ndarray: (version, shape, dtype, Fortran order, bytes or, of objects, a list)."""
+
+    state: tuple[Any, ...] = ()
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.state = state
+
+    def numpy(self, memo: dict[int, Any]) -> Any:
+        _, shape, dtype, fortran, data = self.state
+        if isinstance(data, list):  # an array of objects, as `np.save` makes of a dictionary
+            return _plain(data[0] if shape == () and len(data) == 1 else data, memo)
+        return _array(data, dtype.numpy(), shape, order="F" if fortran else "C")
+
+
+def _array(data: Any, dtype: np.dtype, shape: tuple[int, ...], *, order: Any) -> np.ndarray:
+    raw = data.encode("latin1") if isinstance(data, str) else data  # Python 2 wrote bytes as text
+    return np.frombuffer(raw, dtype).reshape(shape, order=order).astype(dtype.newbyteorder("="))
+
+
+def _reconstruct(*_: Any) -> _Array:
+    return _Array()
+
+
+def _from_buffer(data: Any, dtype: _Dtype, shape: tuple[int, ...], order: str) -> np.ndarray:
+    return _array(bytes(data), dtype.numpy(), shape, order=order)
+
+
+def _scalar(dtype: _Dtype, data: Any) -> np.ndarray:
+    return _array(data, dtype.numpy(), (), order="C")
+
+
+def _encode(text: str, encoding: str = "latin1") -> bytes:
+    return str(text).encode(encoding)
+
+
+# What a pickled array names, and what stands in for it. Everything else is refused before it is looked up.
 ALLOWED: dict[tuple[str, str], Any] = {
-    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,  # the name that numpy 1 wrote
-    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+    ("collections", "OrderedDict"): OrderedDict,
+    ("_codecs", "encode"): _encode,  # how protocol 2 writes bytes
+} | {
+    (f"numpy.{core}.{module}", name): stand_in  # numpy 1 called it core, numpy 2 _core
+    for core in ("core", "_core")
+    for module, name, stand_in in [
+        ("multiarray", "_reconstruct", _reconstruct),
+        ("multiarray", "scalar", _scalar),
+        ("numeric", "_frombuffer", _from_buffer),
+    ]
 }
 
 
@@ -30,6 +96,21 @@ class _ArraysOnly(pickle.Unpickler):
 def read_arrays(data: bytes, *, source: str) -> Any:
     """Dictionaries, lists and arrays out of a pickle; an error when it holds anything else."""
     try:
-        return _ArraysOnly(io.BytesIO(data)).load()
-    except (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyError, TypeError) as error:
-        raise InputError(f"{source} is not a pickle of arrays: {error}") from error
+        return _plain(_ArraysOnly(io.BytesIO(data), encoding="latin1").load(), {})
+    except (
+        *(pickle.UnpicklingError, EOFError, ValueError, LookupError, TypeError, AttributeError),
+        *(ArithmeticError, MemoryError, RecursionError),
+    ) as error:
+        raise InputError(f"{source} is not a pickle of arrays: {error or type(error).__name__}") from error
+
+
+def _plain(value: Any, memo: dict[int, Any]) -> Any:
+    """The same tree with arrays for stand-ins; what is shared is converted once, so that no tree can explode."""
+    if id(value) not in memo:
+        if isinstance(value, dict):
+            memo[id(value)] = {key: _plain(each, memo) for key, each in value.items()}
+        elif isinstance(value, list | tuple):
+            memo[id(value)] = type(value)(_plain(each, memo) for each in value)
+        else:
+            memo[id(value)] = value.numpy(memo) if isinstance(value, _Array) else value
+    return memo[id(value)]

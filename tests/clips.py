@@ -45,6 +45,7 @@ def write_clip(
     sound: np.ndarray | None = None,  # (channels, samples)
     sound_rate: int = 16000,
     sound_codec: str = "aac",
+    sound_start: float = 0.0,  # seconds after the first frame
 ) -> Path:
     with av.open(str(path), "w", format=format, options=container_options or {}) as container:
         stream = container.add_stream(codec, rate=fps, options=options or {})
@@ -61,7 +62,7 @@ def write_clip(
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
         if voice is not None and sound is not None:
-            _write_sound(container, voice, sound, rate=sound_rate)
+            _write_sound(container, voice, sound, rate=sound_rate, start=round(sound_start * sound_rate))
     return path
 
 
@@ -171,11 +172,11 @@ def _add_sound(container, sound, *, rate, codec):  # type: ignore[no-untyped-def
     return container.add_stream(codec, rate=rate, layout=layout)
 
 
-def _write_sound(container, stream, sound, *, rate):  # type: ignore[no-untyped-def]
+def _write_sound(container, stream, sound, *, rate, start=0):  # type: ignore[no-untyped-def]
     size = stream.codec_context.frame_size or 1024
     for first in range(0, sound.shape[1], size):
         block = np.ascontiguousarray(sound[:, first : first + size])
         frame = av.AudioFrame.from_ndarray(block, format="fltp", layout=stream.codec_context.layout.name)
-        frame.sample_rate, frame.pts, frame.time_base = rate, first, Fraction(1, rate)
+        frame.sample_rate, frame.pts, frame.time_base = rate, start + first, Fraction(1, rate)
         container.mux(stream.encode(frame))
     container.mux(stream.encode(None))

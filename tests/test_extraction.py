@@ -11,7 +11,8 @@ import torch
 from extractors.base import Extractor
 from pipeline import sampling
 from pipeline.errors import UsageError
-from pipeline.extraction import extractor_of, forward
+from pipeline.extraction import extractor_of
+from pipeline.forwarding import forward
 from pipeline.params import Extract, Sampling
 
 

@@ -96,6 +96,13 @@ def test_the_graph_ends_in_a_report_that_says_untrained(clone: Clone) -> None:
     assert "untrained" in (clone.folder / "report/index.html").read_text()
 
 
+def test_dvc_keeps_no_second_copy_of_the_features(clone: Clone) -> None:
+    shards = list((clone.folder / "features/a").glob("*.safetensors"))
+
+    assert shards
+    assert all(shard.stat().st_nlink == 2 for shard in shards)  # features/ and DVC's cache name one file
+
+
 def test_a_second_repro_does_nothing(clone: Clone) -> None:
     assert "Data and pipelines are up to date." in clone.run("dvc", "repro")
 

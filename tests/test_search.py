@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from models.base import Captioner, Features, Modality, State, Step
+from models.base import Captioner, Features, Input, Modality, State, Step
 from pipeline.reading import NEVER
 from pipeline.search import beam_search
 from pipeline.vocabulary import BOS, EOS
@@ -21,7 +22,7 @@ WORDS = 7  # four special words and three others
 class Bigrams(Captioner):
     """The next word depends on the previous one and on the video: a table of scores."""
 
-    slots = {"appearance": "pool"}  # noqa: RUF012 - a test double
+    inputs: ClassVar = {"appearance": Input("appearance", "pool")}
 
     def encode(self, features: Features) -> State:
         return {"table": features["appearance"].values}  # (B, V, V)

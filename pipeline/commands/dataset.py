@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,29 +76,20 @@ def _show(dataset: Dataset, counts: dict[str, dict[str, int]], *, left_over: str
 
 def _rewrite(path: Path, values: dict[str, str]) -> None:
     """Change only the values of the dataset section; comments and all other sections stay."""
-    from ruamel.yaml import YAML
+    from pipeline.editing import edit_params
 
-    from pipeline.params import parse_params
-    from pipeline.publish import write_text
+    def change(document: Any) -> None:
+        for key, value in values.items():
+            _set(document["dataset"], key, value)
 
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 10_000  # never fold a long line
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    document = yaml.load(path.read_text())
-    for key, value in values.items():
-        _set(document["dataset"], key, value)
-    stream = io.StringIO()
-    yaml.dump(document, stream)
-    parse_params(YAML(typ="safe").load(stream.getvalue()), source=str(path))
-    write_text(path, stream.getvalue())
+    edit_params(change, path=path)
 
 
 def _set(section: CommentedMap, key: str, value: str) -> None:
-    """A new key goes before the last one, which owns the empty line that ends the section."""
+    from pipeline.editing import insert
     from pipeline.params import Dataset
 
     if key in section:
         section[key] = value
     elif value != Dataset.model_fields[key].default:
-        section.insert(len(section) - 1, key, value)
+        insert(section, key, value)

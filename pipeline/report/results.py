@@ -24,6 +24,7 @@ class Sources:
 
     captions: Path = Path("data/captions")
     index: Path = Path("data/index")
+    features: Path = Path("features")
     predictions: Path = Path("predictions")
     metrics: Path = Path("metrics")
     evaluation: Path = Path("evaluation")
@@ -152,6 +153,7 @@ def read_curves(path: Path) -> dict[str, list[tuple[float, float]]]:
     with path.open(newline="") as stream:
         for line in csv.DictReader(stream):
             epoch = _number(line.pop("epoch", None))
+            line.pop("stage", None)  # a label, not a curve
             for column, cell in line.items():
                 value = _number(cell)
                 if epoch is not None and value is not None:

@@ -121,7 +121,7 @@ def _publish(task: Task, results: list[Result], rows: Mapping[str, VideoRow], *,
 
     keys = {result.video_id: result.keys[task.name] for result in results if task.name in result.keys}
     failures = {result.video_id: result.failures[task.name] for result in results if task.name in result.failures}
-    origins = {video_id: {"sha256": rows[video_id].sha256, "decoder": rows[video_id].backend} for video_id in keys}
+    origins = {video_id: task.origin_of(rows[video_id]) for video_id in keys}
     write_store(out, CachedFeatures(keys), fingerprint=task.record, failures=failures, origins=origins)
     return {"store": str(out), "videos": len(keys), "failed": len(failures), "failures": failures}
 

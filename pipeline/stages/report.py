@@ -32,6 +32,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     return run(
         dataset=params.dataset.name,
         runs=list(params.train),
+        extractors=list(params.extract),
         sources=Sources(),
         out=args.out,
         params=params.report,
@@ -40,12 +41,19 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def run(
-    *, dataset: str, runs: Sequence[str], sources: Sources, out: Path, params: Report, console: Console
+    *,
+    dataset: str,
+    runs: Sequence[str],
+    extractors: Sequence[str] = (),
+    sources: Sources,
+    out: Path,
+    params: Report,
+    console: Console,
 ) -> dict[str, Any]:
     """Write the page of all `runs` that were evaluated; name the command that makes each one that was not."""
     from pipeline.index import read_index
     from pipeline.publish import write_bytes
-    from pipeline.report import clips, library, page, results
+    from pipeline.report import clips, features, library, page, results
 
     found, missing = results.read_runs(runs, sources=sources)
     captions = results.read_captions(sources.captions)
@@ -66,6 +74,7 @@ def run(
         captions=captions,
         statistics=results.read_json(statistics, stage="assemble") if statistics.is_file() else {},
         library=library.summarise(index),
+        stores=features.read_stores(extractors, folder=sources.features),
         clips=examples,
     )
     write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page

@@ -42,12 +42,16 @@ def align(stores: Mapping[str, Store], grid: float | Sequence[float] | np.ndarra
 
 
 def overlaps(rows: Rows, edges: np.ndarray) -> np.ndarray:
-    """The share of each row in each cell, (G, R): seconds in common; a row of no length counts where it lies."""
+    """The share of each row in each cell, (G, R): seconds in common; a row of no length counts where it lies.
+
+    A row without anything valid, such as one of a missing sound track, has no share.
+    """
     start, end = rows.start[None], rows.end[None]
     left, right = edges[:-1, None], edges[1:, None]
     shared = np.minimum(end, right) - np.maximum(start, left)  # NaN of an unknown time compares as False below
     instants = (start == end) & (left <= start) & (start < right)
-    return np.where(shared > 0, shared, np.where(instants, np.finfo(np.float64).eps, 0.0))
+    shares = np.where(shared > 0, shared, np.where(instants, np.finfo(np.float64).eps, 0.0))
+    return shares * (rows.valid > 0)
 
 
 def _mean(array: np.ndarray, weights: np.ndarray) -> np.ndarray:

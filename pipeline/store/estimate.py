@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline import sampling
 from pipeline.cache import cache_folder, entry_path
-from pipeline.extraction import Task, extractor_of, make_task
+from pipeline.extraction import Task, extractor_of, make_task, row_count
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoIndex
 from pipeline.params import Extract
@@ -84,8 +83,7 @@ def shortages(estimates: Iterable[Estimate]) -> Iterator[str]:
 
 
 def _rows(task: Task, index: VideoIndex, video_id: str) -> int:
-    row = index.rows[video_id]
-    return len(sampling.sample(task.params.sampling, frames=row.frames, times=index.times(video_id)))
+    return row_count(task.params, row=index.rows[video_id], times=index.times(video_id))
 
 
 def _parts(rows: int, outputs: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, Spec]:

@@ -16,7 +16,7 @@ ROW_COLUMNS = {  # column -> what it says
     "last_frame": "int64: last real frame, inclusive; -1 when unknown",
     "start": "float64: second at which the first frame is shown, on the picture's clock; NaN when unknown",
     "end": "float64: second at which the last frame stops being shown; NaN when unknown",
-    "valid": "int64: real frames in the row; the rest of a window repeats them",
+    "valid": "int64: real frames in the row, the rest of a window repeats them; of sound, frames with true sound, or 0",
 }
 COLUMN_TYPES = {column: meaning.split(":")[0] for column, meaning in ROW_COLUMNS.items()}
 

@@ -121,7 +121,7 @@ def write_tensors(
 
 def _checked(specs: Mapping[str, Spec], tensor: Callable[[str], np.ndarray]) -> Iterator[np.ndarray]:
     for key in order(specs):
-        array = np.ascontiguousarray(tensor(key))
+        array = np.asarray(tensor(key), order="C")  # unlike ascontiguousarray it leaves a scalar one
         if spec_of(array) != specs[key]:
             raise DamageError(f"'{key}' changed while it was copied", hint="run the same command again")
         yield array

@@ -163,5 +163,5 @@ def _row_complaints(rows: Rows) -> Iterator[str]:
     if (rows.first_frame > rows.last_frame).any() or (rows.first_frame < -1).any():
         yield "the row table has a last frame before the first"
     span = rows.last_frame - rows.first_frame + 1
-    if ((rows.valid < 1) | ((rows.first_frame >= 0) & (rows.valid > span))).any():
+    if ((rows.valid < 0) | ((rows.first_frame >= 0) & (rows.valid > span))).any():
         yield "the row table has an impossible number of valid frames"

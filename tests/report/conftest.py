@@ -13,6 +13,7 @@ import pytest
 from pipeline.hashing import file_sha256
 from pipeline.index import QuarantineRow, VideoRow, write_index
 from pipeline.report.results import Sources
+from pipeline.store import Failure, Rows, VideoFeatures, write_store
 
 SLICES = ("distracted", "order", "small", "sound", "texture")
 COLORS = {"red": (210, 50, 40), "green": (40, 160, 70), "blue": (50, 90, 200)}
@@ -140,13 +141,26 @@ def build_project(root: Path, *, test_videos: int = 10) -> Sources:
     )
     write_run(root, "attention", videos=tests, quality=0.72, untrained=False)
     write_run(root, "mean_pool", videos=tests, quality=0.55, untrained=True)
+    write_features(root / "features/mobilenet_v2", tests)
     return sources_of(root)
+
+
+def write_features(folder: Path, videos: list[str]) -> None:
+    """A store in which the last video failed."""
+    frames = np.arange(2)
+    rows = Rows(first_frame=frames, last_frame=frames, start=frames / RATE, end=(frames + 1) / RATE, valid=frames == 0)
+    features = {
+        video: VideoFeatures(tensors={"pool": np.zeros((2, 4), np.float32)}, rows=rows) for video in videos[:-1]
+    }
+    failures = {videos[-1]: Failure("crash", "the decoder died of SIGSEGV on the video")}
+    write_store(folder, features, fingerprint={"weights": "0f" * 32}, failures=failures)
 
 
 def sources_of(root: Path) -> Sources:
     return Sources(
         captions=root / "data/captions",
         index=root / "data/index",
+        features=root / "features",
         predictions=root / "predictions",
         metrics=root / "metrics",
         evaluation=root / "evaluation",

@@ -58,7 +58,15 @@ class Outline(html.parser.HTMLParser):
 
 
 def build(project: Sources, out: Path, *, examples: int = 5, runs: tuple[str, ...] = ("attention", "mean_pool")) -> str:
-    report.run(dataset="demo", runs=runs, sources=project, out=out, params=Report(examples=examples), console=QUIET)
+    report.run(
+        dataset="demo",
+        runs=runs,
+        extractors=["mobilenet_v2", "not yet made"],
+        sources=project,
+        out=out,
+        params=Report(examples=examples),
+        console=QUIET,
+    )
     return out.read_text()
 
 
@@ -113,7 +121,7 @@ def test_the_page_has_scores_slices_curves_and_examples(page: str) -> None:
     outline = Outline(page)
 
     sections = [section["id"] for section in outline.all("section")]
-    assert sections == ["scores", "slices", "curves", "examples", "videos", "provenance"]
+    assert sections == ["scores", "slices", "curves", "examples", "videos", "features", "provenance"]
     assert "1.728" in outline.text
     assert "+1.248" in outline.text
     assert "“a square moves”" in outline.text
@@ -122,6 +130,26 @@ def test_the_page_has_scores_slices_curves_and_examples(page: str) -> None:
     assert len({article["data-slice"] for article in outline.all("article")}) == 5
     assert len([image for image in outline.all("img") if "seconds" in (image["alt"] or "")]) == 5 * 6
     assert "no_frames" in outline.text
+
+
+def test_stores_are_listed_with_the_videos_that_failed(page: str) -> None:
+    outline = Outline(page)
+
+    assert any(attributes.get("id") == "features" for _, attributes in outline.elements)
+    assert "pool 4 float32" in page
+    assert "Failed in mobilenet_v2: 1" in page
+    assert "the decoder died of SIGSEGV on the video" in page
+    assert "not yet made" not in page
+
+
+def test_a_damaged_store_costs_its_facts_only(project: Sources, tmp_path: Path) -> None:
+    manifest = project.features / "mobilenet_v2/store.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b"SIGSEGV", b"SIGSEGW"))
+
+    page = build(project, tmp_path / "page.html")
+
+    assert "its checksum does not fit" in page
+    assert "framescribe store repair" in page
 
 
 def test_the_best_score_is_marked_in_words_too(page: str) -> None:

@@ -46,14 +46,17 @@ def finish(process: int) -> int:
 
 
 def undisturbed() -> tuple[dict[str, str], float]:
-    os.environ["FRAMESCRIBE_CACHE"] = "cache-reference"
-    started = time.monotonic()
-    if finish(start()) != 0:
-        raise SystemExit("the undisturbed run failed")
-    seconds = time.monotonic() - started
-    reference = content(STORE)
-    shutil.rmtree(STORE)
-    return reference, seconds
+    """The bytes of a whole run, and how long one takes: of two, because the first may wait for a cold disk."""
+    seconds = []
+    for number in range(2):
+        os.environ["FRAMESCRIBE_CACHE"] = f"cache-reference-{number}"
+        started = time.monotonic()
+        if finish(start()) != 0:
+            raise SystemExit("the undisturbed run failed")
+        seconds.append(time.monotonic() - started)
+        reference = content(STORE)
+        shutil.rmtree(STORE)
+    return reference, min(seconds)
 
 
 def kill(process: int, victim: str, numbers: random.Random) -> bool:
@@ -88,6 +91,15 @@ def entries() -> dict[str, int]:
     return {path.name: path.stat().st_ino for path in found}
 
 
+def wait(process: int, seconds: float) -> None:
+    """Until the time is up or the run has ended."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return
+        time.sleep(0.005)
+
+
 def campaign(number: int, *, most: int, seconds: float, numbers: random.Random) -> int:
     """Runs with an empty cache at first, each killed at a random moment, until one ends by itself; the kills."""
     os.environ["FRAMESCRIBE_CACHE"] = f"cache-{number}"
@@ -95,7 +107,7 @@ def campaign(number: int, *, most: int, seconds: float, numbers: random.Random) 
     while True:
         before = entries()
         process = start()
-        time.sleep(numbers.uniform(0, seconds))
+        wait(process, numbers.uniform(0, seconds))
         killed = kills < most and kill(process, numbers.choice(VICTIMS), numbers)
         kills += killed
         code = finish(process)

@@ -1,0 +1,32 @@
+"""Changes to params.yaml by a command: the user's comments, order and line breaks stay."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipeline.params import PARAMS_FILE, parse_params
+from pipeline.publish import write_text
+
+
+def edit_params(change: Callable[[Any], None], *, path: Path = PARAMS_FILE) -> None:
+    """Let `change` work on the document; what it leaves must be valid, or nothing is written."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 10_000  # never fold a long line
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    document = yaml.load(path.read_text())
+    change(document)
+    stream = io.StringIO()
+    yaml.dump(document, stream)
+    parse_params(YAML(typ="safe").load(stream.getvalue()), source=str(path))
+    write_text(path, stream.getvalue())
+
+
+def insert(section: Any, key: str, value: Any) -> None:
+    """A new key goes before the last one, which owns the empty line that ends the section."""
+    section.insert(max(len(section) - 1, 0), key, value)

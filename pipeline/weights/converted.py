@@ -1,0 +1,103 @@
+"""Converted weights: one safetensors file an entry that says where it comes from and can check itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from pipeline.errors import DamageError
+from pipeline.store.tensors import Spec, TensorFile, order, write_tensors
+from pipeline.weights.instructions import fetch_command, missing
+from pipeline.weights.registry import Digests, Weights, entry
+
+if TYPE_CHECKING:
+    import torch
+
+WEIGHTS_FOLDER = Path("weights")
+FIRST_USE = "none: trusted on first use"
+State = Literal["present", "missing", "damaged"]
+
+
+def converted_path(name: str, *, folder: Path = WEIGHTS_FOLDER) -> Path:
+    return folder / f"{name}.safetensors"
+
+
+def status(name: str, *, folder: Path = WEIGHTS_FOLDER) -> State:
+    """Told by the header alone, so it is quick; `verify` reads every byte."""
+    weights = entry(name)
+    if not converted_path(name, folder=folder).is_file():
+        return "missing"
+    return "present" if _is_of(weights, origin(name, folder=folder)) else "damaged"
+
+
+def origin(name: str, *, folder: Path = WEIGHTS_FOLDER) -> dict[str, str]:
+    """What the conversion recorded of its source; nothing when there is no file, or no whole one."""
+    try:
+        metadata = TensorFile(converted_path(name, folder=folder)).metadata
+    except DamageError:
+        return {}
+    return {key: value for key, value in metadata.items() if key != "header" and not key.startswith("check/")}
+
+
+def _is_of(weights: Weights, record: Mapping[str, str]) -> bool:
+    """Whether the file was made from what the registry names today."""
+    if weights.parts:
+        return record.get("parts") == weights.composition
+    digests = Digests(record.get("origin_sha256", ""), record.get("origin_git_blob", ""))
+    return record.get("proof") == FIRST_USE or any(source.proof(digests) for source in weights.sources)
+
+
+def verify(name: str, *, folder: Path = WEIGHTS_FOLDER) -> State:
+    """Hash every tensor and compare with what was recorded when the file was made."""
+    state = status(name, folder=folder)
+    if state != "present":
+        return state
+    tensors = TensorFile(converted_path(name, folder=folder))
+    specs = {key: tensors.spec(key) for key in tensors}
+    try:
+        found = _tensors_sha256(specs, tensors.__getitem__)
+    except DamageError:
+        return "damaged"
+    return "present" if found == tensors.metadata.get("tensors_sha256") else "damaged"
+
+
+def load_weights(name: str, *, folder: Path = WEIGHTS_FOLDER) -> dict[str, torch.Tensor]:
+    """The state dictionary of an entry, each tensor checked; missing weights stop with what to do."""
+    import torch
+
+    if (state := status(name, folder=folder)) != "present":
+        raise missing(name, state=state, folder=folder)
+    try:
+        return {key: torch.from_numpy(array.copy()) for key, array in open_converted(name, folder=folder).items()}
+    except DamageError as error:
+        raise DamageError(error.message, hint=fetch_command(name)) from error
+
+
+def open_converted(name: str, *, folder: Path) -> TensorFile:
+    return TensorFile(converted_path(name, folder=folder))
+
+
+def write_converted(
+    name: str,
+    specs: Mapping[str, Spec],
+    tensor: Callable[[str], np.ndarray],
+    *,
+    folder: Path,
+    record: Mapping[str, str],
+) -> Path:
+    path = converted_path(name, folder=folder)
+    facts = {"licence": entry(name).licence, "tensors_sha256": _tensors_sha256(specs, tensor), **record}
+    write_tensors(path, specs, tensor, metadata=facts)
+    return path
+
+
+def _tensors_sha256(specs: Mapping[str, Spec], tensor: Callable[[str], np.ndarray]) -> str:
+    """Over all tensors as their bytes lie in the file."""
+    sha256 = hashlib.sha256()
+    for key in order(specs):
+        sha256.update(np.ascontiguousarray(tensor(key)).reshape(-1).view(np.uint8).data)
+    return sha256.hexdigest()

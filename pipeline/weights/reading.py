@@ -1,0 +1,141 @@
+"""The bytes of a published file as a tree of tensors or arrays. No way of reading runs code of the file's.
+
+A small file that would unfold to a huge one is refused before it is unfolded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import InputError
+from pipeline.unpickling import read_arrays
+from pipeline.weights.caffe import read_blob
+
+LIMIT = 4 * 2**30  # bytes of a file, packed or unfolded: several times the largest in the registry
+
+
+def read_published(data: bytes, *, layout: str, source: str) -> Any:
+    """What `map_published` of the family gets: nested dictionaries and lists of tensors or arrays."""
+    if data[:2] == b"\x1f\x8b":
+        data = _gunzip(data, source)
+    readers: dict[str, Callable[..., Any]] = {
+        "torch": _torch,
+        "arrays": _arrays,
+        "hdf5": _hdf5,
+        "safetensors": _safetensors,
+        "caffe_blob": read_blob,
+    }
+    return readers[layout](data, source=source)
+
+
+def _gunzip(data: bytes, source: str) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(data)) as stream:
+            unfolded = stream.read(LIMIT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{source} is not a whole gzip file: {error}") from error
+    _require_small(len(unfolded), source)
+    return unfolded
+
+
+def _torch(data: bytes, *, source: str) -> Any:
+    import torch
+
+    _refuse_zip_bomb(data, source)
+    try:
+        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, TypeError, OSError) as error:
+        reason = next((line for line in reversed(str(error).splitlines()) if "rror" in line), str(error))
+        raise InputError(f"{source} is not a file of tensors alone: {reason or type(error).__name__}") from error
+
+
+def _arrays(data: bytes, *, source: str) -> Any:
+    """A pickle, or numpy's own formats, which may have a pickle inside."""
+    if data[:4] == b"PK\x03\x04":
+        return _npz(data, source=source)
+    if data[:6] == b"\x93NUMPY":
+        return _npy(data, source=source)
+    return read_arrays(data, source=source)
+
+
+def _npz(data: bytes, *, source: str) -> dict[str, Any]:
+    _refuse_zip_bomb(data, source)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{source} is not a whole npz file: {error}") from error
+    return {name: _npy(member, source=f"{name} in {source}") for name, member in members.items()}
+
+
+def _npy(data: bytes, *, source: str) -> Any:
+    stream = io.BytesIO(data)
+    try:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError("only version 1.0 of the format is read")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+        if dtype.hasobject:
+            return read_arrays(data[stream.tell() :], source=source)
+        array = np.frombuffer(data, dtype, offset=stream.tell())
+        return array.reshape(shape, order="F" if fortran else "C").copy()
+    except (ValueError, EOFError, MemoryError) as error:
+        raise InputError(f"{source} is not a whole npy file: {error}") from error
+
+
+def _safetensors(data: bytes, *, source: str) -> Any:
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        return load(data)
+    except SafetensorError as error:
+        raise InputError(f"{source} is not a safetensors file: {error}") from error
+
+
+def _hdf5(data: bytes, *, source: str) -> dict[str, np.ndarray]:
+    """Every data set by its path, as Keras writes its weights."""
+    import h5py
+
+    try:
+        with h5py.File(io.BytesIO(data), "r") as file:
+            found = dict(_data_sets(file))
+            _require_small(sum(each.nbytes for each in found.values()), source)
+            return {path: np.asarray(each[()]) for path, each in found.items()}
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        raise InputError(f"{source} is not a whole HDF5 file: {error}") from error
+
+
+def _data_sets(group: Any) -> Iterator[tuple[str, Any]]:
+    """Only what lies in the file itself: links, which may lead to other files or in a circle, are not followed."""
+    import h5py
+
+    for name in group:
+        if isinstance(group.get(name, getlink=True), h5py.HardLink):
+            item = group[name]
+            if isinstance(item, h5py.Group):
+                yield from _data_sets(item)
+            elif item.external is None and not item.is_virtual and item.dtype.kind in "biuf":
+                yield item.name.lstrip("/"), item
+
+
+def _refuse_zip_bomb(data: bytes, source: str) -> None:
+    if data[:2] != b"PK":
+        return
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _require_small(sum(member.file_size for member in archive.infolist()), source)
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{source} is not a whole file: {error}") from error
+
+
+def _require_small(size: int, source: str) -> None:
+    if size > LIMIT:
+        raise InputError(f"{source} would unfold to {size:,} bytes; at most {LIMIT:,} are read")

