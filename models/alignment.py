@@ -85,7 +85,8 @@ class Pooling(nn.Module):
         return self._sum(maps) / self._sum(real.to(maps.dtype)).clamp(min=1)
 
     def _sum(self, maps: Tensor) -> Tensor:
-        return F.avg_pool3d(maps, self.field, self.ratio, self.padding, ceil_mode=True, divisor_override=1)
+        wide = F.pad(maps, [self.padding] * 6)  # by hand: avg_pool3d refuses a window larger than the map itself
+        return F.avg_pool3d(wide, self.field, self.ratio, ceil_mode=True, divisor_override=1)
 
 
 class Hypercolumn(nn.Module):

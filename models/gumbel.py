@@ -57,4 +57,4 @@ def _choose(logits: Tensor, mask: Tensor, temperature: float, backward_temperatu
     soft = masked_softmax(logits / backward_temperature, mask)
     best = logits.masked_fill(~mask, -torch.inf).argmax(1, keepdim=True)
     hard = torch.zeros_like(soft).scatter(1, best, 1.0)
-    return hard + soft - soft.detach()
+    return hard + (soft - soft.detach())  # the bracket is exactly zero

@@ -16,6 +16,7 @@ from models.base import Features, Modality
 from models.dualafr import DualAfr
 from models.multi_sample import multi_sample_loss
 from pipeline.batches import CaptionBatch
+from pipeline.lessons import make_lesson
 from pipeline.vocabulary import BOS, EOS
 
 CHANNELS = {"pool2": 2, "pool3": 3, "pool4": 4, "pool5": 5}
@@ -187,7 +188,7 @@ def test_the_estimator_is_unbiased() -> None:
     chances = log_choice[draws].sum(1).exp().detach()
 
     losses = multi_sample_loss(log_p[draws], log_choice[draws])
-    found = torch.autograd.grad((chances * losses).sum(), (logits, log_p))
+    found = torch.autograd.grad((chances * losses).sum(), (logits, log_p), retain_graph=True)
 
     expected = [[-0.06056979, -0.21156605, 0.27213583], [0.32933228, 0.06917257, 0.60149514]]
     torch.testing.assert_close(-torch.stack(found), torch.tensor(expected, dtype=torch.float64), atol=1e-8, rtol=0)
@@ -231,8 +232,6 @@ def test_the_paper_s_sizes() -> None:
 
 
 def test_hard_training_reads_every_caption_several_times() -> None:
-    from pipeline.lessons import make_lesson
-
     model = make(hard=True, samples=4).train()
     batch = CaptionBatch(["a"], torch.tensor([0]), torch.tensor([[5, 6, EOS]]), torch.tensor([0]))
 
