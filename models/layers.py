@@ -43,11 +43,12 @@ class AdditiveAttention(nn.Module):
         self.score = nn.Linear(width, 1, bias=False)
 
     def keys(self, memory: Tensor) -> Tensor:
-        return self.memory(memory)  # (B, L, W)
+        return self.memory(memory)  # (B, ..., L, W)
 
-    def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
-        scores = self.score(torch.tanh(self.query(query).unsqueeze(1) + keys)).squeeze(-1)  # (B, L)
-        return masked_softmax(scores, mask)
+    def forward(self, query: Tensor, keys: Tensor, mask: Tensor, *, temperature: float = 1.0) -> Tensor:
+        asked = _spread(self.query(query), keys)  # (B, 1, ..., W)
+        scores = self.score(torch.tanh(asked + keys)).squeeze(-1)  # (B, ..., L)
+        return masked_softmax(scores / temperature, mask)
 
 
 class BilinearAttention(nn.Module):
@@ -64,6 +65,11 @@ class BilinearAttention(nn.Module):
         return self.memory(memory)  # (B, ..., L, W)
 
     def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
-        gate = self.query(query).view(len(query), *[1] * (keys.dim() - 2), -1)  # (B, 1, ..., W)
+        gate = _spread(self.query(query), keys)  # (B, 1, ..., W)
         scores = self.score(torch.tanh(gate * keys + self.bias)).squeeze(-1)  # (B, ..., L)
         return masked_softmax(scores, mask)
+
+
+def _spread(query: Tensor, keys: Tensor) -> Tensor:
+    """(B, W) so that it meets every one of (B, ..., L, W)."""
+    return query.view(len(query), *[1] * (keys.dim() - 2), -1)

@@ -33,6 +33,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=lambda: {"hidden_size": 32})
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)  # input -> shape of a row, where it is not (SIZE,)
     without: tuple[str, ...] = ()  # optional inputs that the run does not have
+    idle: tuple[str, ...] = ()  # parts of names of parameters that these inputs leave nothing to learn
 
     @property
     def inputs(self) -> list[str]:
@@ -62,6 +63,15 @@ CASES |= {
     "dualafr-hard": Case("dualafr", {**DUALAFR, "hard": True, "samples": 5}, rows=C3D),
     "dualafr-fc7": Case("dualafr", {**DUALAFR, "layers": ""}, without=tuple(C3D)),
     "dualafr-pool3": Case("dualafr", {**DUALAFR, "layers": "pool3"}, rows=C3D),
+}
+STATS = {"word_size": 16, "feature_size": 32, "hidden_size": 32, "attention_size": 16, "recall": 5}
+CASES |= {
+    "stats": Case("stats", STATS, rows={"appearance": (2, 2, SIZE), "motion": (2, 1, 6), "regions": (3, SIZE)}),
+    "stats-frames": Case("stats", STATS, without=("motion", "regions", "label"), idle=(".place.",)),
+    "vre": Case("vre", rows={"places": (2, 2, 6)}),
+    "vre-frames": Case("vre", without=("places", "sound")),
+    "vre-once": Case("vre", {"hidden_size": 32, "watch": "once"}, rows={"places": (2, 2, 6)}),
+    "vre-never": Case("vre", {"hidden_size": 32, "watch": "never"}, rows={"places": (2, 2, 6)}, without=("sound",)),
 }
 
 
@@ -166,13 +176,17 @@ def test_one_batch_can_be_memorised_and_every_parameter_learns(name: str) -> Non
         optimizer.step()
 
     assert word_loss(teacher_forced(model.eval(), model.encode(given), words)).item() < 0.02
-    assert [key for (key, _), ok in zip(trained(model), reached, strict=True) if not ok] == []
+    assert [key for key, ok in zip(trained(model), reached, strict=True) if not ok and not idle(name, key)] == []
     sentences = beam_search(model, given, width=3, max_words=6)
     assert [sentence.words for sentence in sentences] == [[4, 5, 6], [7, 8], [9, 10, 11]]
 
 
-def trained(model: Captioner) -> list[tuple[str, torch.nn.Parameter]]:
-    return [(key, parameter) for key, parameter in model.named_parameters() if parameter.requires_grad]
+def trained(model: Captioner) -> list[str]:
+    return [key for key, parameter in model.named_parameters() if parameter.requires_grad]
+
+
+def idle(name: str, key: str) -> bool:
+    return any(part in key for part in CASES[name].idle)
 
 
 @every_model
