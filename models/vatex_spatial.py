@@ -15,7 +15,7 @@ class VatexSpatial(TopDown):
     inputs: ClassVar = {
         "appearance": Input("appearance", "pool"),
         "motion": Input("motion", "pool", optional=True),
-        "sound": Input("sound", "embedding", optional=True),
+        "sound": Input("sound", "pool", optional=True),
         "objects": Input("regions", "features"),  # a picture's and a motion network's map, pooled in each box
     }
 

@@ -17,7 +17,7 @@ class VatexTemporal(TopDown):
     inputs: ClassVar = {
         "appearance": Input("appearance", "pool"),
         "motion": Input("motion", "pool", optional=True),
-        "sound": Input("sound", "embedding", optional=True),
+        "sound": Input("sound", "pool", optional=True),
     }
 
     def memory_size(self, sizes: dict[str, int]) -> int:

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from extractors import c3d_video
+from extractors.c3d_video import STEPS
 from models.alignment import KINDS, LEVELS, Convolution, Hypercolumn, Pooling, make_alignment
 from models.base import Features, Modality
 from models.dualafr import DualAfr
@@ -34,8 +36,8 @@ def level_map(name: str, frames: int, seed: int = 0) -> Tensor:
 
 def as_rows(steps: Tensor, name: str, *, rows: int | None = None) -> Modality:
     """Rows of 16 frames, zero after the end; then more rows of rubbish when asked for."""
-    each = LEVELS[name].steps
-    real = F.pad(steps, (0, 0, 0, 0, 0, 0, 0, -len(steps) % each)).unflatten(0, (-1, each))  # (R, steps, h, w, C)
+    frames = len(steps) * STEPS[name]
+    real = c3d_video.as_rows(steps, lead=0, length=frames, step=STEPS[name])  # (R, steps, h, w, C)
     wanted = rows or len(real)
     values = torch.cat([real, torch.full((wanted - len(real), *real.shape[1:]), 1e3)])
     return Modality(values.unsqueeze(0), (torch.arange(wanted) < len(real)).unsqueeze(0))
