@@ -1,8 +1,9 @@
-"""Write a sentence for every video of the test split with one trained run."""
+"""Write a sentence for every video of the test split with one trained run, or with several as one."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="a trained run, an entry of the section `train` in params.yaml")
+    parser.add_argument("run", nargs="+", help="trained runs, entries of the section `train`; several: their mean")
     parser.add_argument("--captions", type=Path, default=Path("data/captions"), help="(default: %(default)s)")
     parser.add_argument("--out", type=Path, help="(default: predictions/RUN.json)")
 
@@ -22,12 +23,14 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.params import load_params, pick
 
     params = load_params()
-    pick(params.train, args.run, kind="run")
+    for name in args.run:
+        pick(params.train, name, kind="run")
+    name = "+".join(args.run)
     return run(
-        args.run,
-        folder=Path("runs") / args.run,
+        name,
+        folders=[Path("runs") / each for each in args.run],
         captions=args.captions,
-        out=args.out or Path("predictions") / f"{args.run}.json",
+        out=args.out or Path("predictions") / f"{name}.json",
         params=params.caption,
         device=args.machine().device,
         console=console,
@@ -35,23 +38,23 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def run(
-    name: str, *, folder: Path, captions: Path, out: Path, params: Caption, device: str, console: Console
+    name: str, *, folders: Sequence[Path], captions: Path, out: Path, params: Caption, device: str, console: Console
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
     from pipeline.captioning import caption_videos
     from pipeline.corpus import read_corpus
+    from pipeline.ensembles import open_speaker
     from pipeline.publish import write_json
-    from pipeline.runs import open_run
 
-    trained = open_run(folder, device=device)
+    speaker = open_speaker(folders, device=device)
     video_ids = read_corpus(captions).splits[params.split]
     with console.progress(f"caption {name}", len(video_ids)) as progress:
         said = caption_videos(
-            trained.model,
-            trained.source,
+            speaker.model,
+            speaker.source,
             video_ids,
-            vocabulary=trained.vocabulary,
+            vocabulary=speaker.vocabulary,
             beam=params.beam,
             max_words=params.max_words,
             length_power=params.length_power,
