@@ -29,6 +29,8 @@ class Settings:
     learning_rate: float = 2e-4
     margin: float = 0.2
     clip: float = 2.0
+    word_size: int = 300
+    size: int = 1024  # of the common space
     seed: int = 0
 
 
@@ -86,7 +88,9 @@ def train_judge(
     pairs = training_pairs(corpus, vocabulary, max_words=max_words)
     features = source.batch(pairs.video_ids[:1], device=device)
     sizes = {name: part.values.shape[-1] for name, part in features.items()}
-    model = VideoTextEmbedding(vocabulary=len(vocabulary), sizes=sizes).to(device)
+    model = VideoTextEmbedding(
+        vocabulary=len(vocabulary), sizes=sizes, word_size=settings.word_size, size=settings.size
+    ).to(device)
     judge = Judge(model, source, vocabulary, device)
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     best, best_epoch, kept = -1.0, 0, model.state_dict()
