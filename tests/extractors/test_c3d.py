@@ -63,7 +63,8 @@ def narrow() -> c3d.C3d:
 
 @pytest.fixture
 def video(narrow: c3d.C3d) -> c3d_video.C3dVideo:
-    return c3d_video.C3dVideo(narrow, outputs=c3d_video.OUTPUTS, device="cpu", direct=True)
+    clips = c3d.C3dExtractor(narrow, outputs=c3d_video.OUTPUTS, window=16, device="cpu", direct=True)
+    return c3d_video.C3dVideo(clips)
 
 
 def clip_of(frames: int) -> torch.Tensor:
