@@ -33,9 +33,6 @@ ACTIVATIONS = ("raw", "relu", "pca")
 OUTPUTS = ("pool",)
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 
-# The published pca file, https://storage.googleapis.com/audioset/vggish_pca_params.npz
-PCA_SHA256 = "4d878af3e306defbfb37095365aa7e5a6cecb86bad13e859e626151c4e6a8b9d"
-
 # Variables of the published checkpoint -> our layers
 CHECKPOINT = {
     "vggish/conv1": "features.0",
@@ -75,10 +72,7 @@ def _mel(frequency: Tensor) -> Tensor:
 
 
 class Vggish(nn.Module):
-    """Layers under the torch port's names; `pca_*` are part of the state where `pca` was asked for."""
-
-    pca_eigen_vectors: Tensor  # (128, 128)
-    pca_means: Tensor  # (128,)
+    """Layers under the torch port's names, and `post` where `pca` was asked for."""
 
     def __init__(self, *, with_pca: bool) -> None:
         super().__init__()
@@ -86,9 +80,7 @@ class Vggish(nn.Module):
         sizes = (512 * 6 * 4, 4096, 4096, SIZE)
         linear = [nn.Linear(inputs, outputs) for inputs, outputs in pairwise(sizes)]
         self.embeddings = nn.Sequential(linear[0], nn.ReLU(), linear[1], nn.ReLU(), linear[2])
-        if with_pca:
-            self.register_buffer("pca_eigen_vectors", torch.eye(SIZE))
-            self.register_buffer("pca_means", torch.zeros(SIZE))
+        self.post = Whitening() if with_pca else None
 
     def forward(self, patches: Tensor) -> Tensor:
         """(B, 1, 96, 64) -> (B, 128), before any activation."""
@@ -108,28 +100,33 @@ def _convolutions() -> list[nn.Module]:
     return layers
 
 
-def whitened(embeddings: Tensor, eigen_vectors: Tensor, means: Tensor) -> Tensor:
-    """(B, 128) -> whole numbers from 0 to 255, as float."""
-    projected = (embeddings - means) @ eigen_vectors.T
-    return torch.round((projected.clamp(-LIMIT, LIMIT) + LIMIT) * (255 / (2 * LIMIT)))
+class Whitening(nn.Module):
+    """The published post-processing: principal components, clipped, as whole numbers from 0 to 255."""
+
+    pca_eigen_vectors: Tensor  # (128, 128)
+    pca_means: Tensor  # (128,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("pca_eigen_vectors", torch.eye(SIZE))
+        self.register_buffer("pca_means", torch.zeros(SIZE))
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        projected = (embeddings - self.pca_means) @ self.pca_eigen_vectors.T
+        return torch.round((projected.clamp(-LIMIT, LIMIT) + LIMIT) * (255 / (2 * LIMIT)))
 
 
 def map_published(state: Mapping[str, Tensor | np.ndarray]) -> dict[str, Tensor]:
-    """The state of `Vggish` from the torch port's file, or from the checkpoint's variables as arrays by name.
-
-    Keys `pca_eigen_vectors` and `pca_means`, from the published npz or the port's own file, are kept.
-    """
+    """The state of `Vggish` from the torch port's file, or from the checkpoint's variables as arrays by name;
+    of the pca file, as npz or the port's, the state of `Whitening`."""
     tensors = {name: torch.as_tensor(value) for name, value in state.items()}
     if any(name.startswith("vggish/") for name in tensors):
         return _from_checkpoint(tensors)
-    return {
-        name.removeprefix("pproc."): tensor.flatten() if name.endswith("pca_means") else tensor
-        for name, tensor in tensors.items()
-    }
+    return {name: tensor.flatten() if name == "pca_means" else tensor for name, tensor in tensors.items()}
 
 
 def _from_checkpoint(variables: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    state = {name: tensor for name, tensor in variables.items() if name.startswith("pca_")}
+    state: dict[str, Tensor] = {}
     for theirs, ours in CHECKPOINT.items():
         kernel = variables[f"{theirs}/weights"]  # (h, w, in, out) or (in, out)
         state[f"{ours}.weight"] = (kernel.permute(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T).contiguous()
@@ -167,8 +164,8 @@ class VggishExtractor(AudioExtractor):
         embeddings = self.network(batch.to(self.device))
         if self.activation == "relu":
             embeddings = embeddings.relu()
-        elif self.activation == "pca":
-            embeddings = whitened(embeddings, self.network.pca_eigen_vectors, self.network.pca_means)
+        if self.network.post is not None:
+            embeddings = self.network.post(embeddings)
         return dict.fromkeys(self.outputs, embeddings)
 
 
@@ -194,6 +191,6 @@ def build(
 
 def _wanted(weights: Mapping[str, Tensor], *, activation: str) -> dict[str, Tensor]:
     """Without the pca where it is not used; the published networks lack it, for it is a file of its own."""
-    if activation == "pca" and "pca_means" not in weights:
-        raise ExtractorError("activation 'pca' needs weights with pca_eigen_vectors and pca_means; these have none")
-    return {name: tensor for name, tensor in weights.items() if activation == "pca" or not name.startswith("pca_")}
+    if activation == "pca" and "post.pca_means" not in weights:
+        raise ExtractorError("activation 'pca' needs the weights 'vggish_quantised'; these have no pca")
+    return {name: tensor for name, tensor in weights.items() if activation == "pca" or not name.startswith("post.")}

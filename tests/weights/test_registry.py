@@ -56,7 +56,7 @@ def test_every_entry_has_a_reader_and_a_licence(name: str) -> None:
     weights = REGISTRY[name]
 
     assert weights.licence
-    assert set(weights.parts.values()) <= {part for part, each in REGISTRY.items() if each.sources}
+    assert set(weights.parts) <= {part for part, each in REGISTRY.items() if each.sources}
     if "-NC" in weights.licence and weights.sources:
         assert weights.terms, "non-commercial weights are shown and accepted"
     if weights.mapping:
