@@ -200,7 +200,7 @@ def test_a_published_state_loads_strictly_and_lands_where_it_belongs(naming) -> 
 def test_lasagnes_list_of_arrays_has_its_matrices_turned() -> None:
     arrays = [np.float32(number) for number in range(2 * len(SIZES))]
     sizes = [each for size in SIZES.values() for each in (size if len(size) == 5 else size[::-1], size[:1])]
-    tree = [np.broadcast_to(value, size) for value, size in zip(arrays, sizes, strict=True)]
+    tree = [np.full(size, value) for value, size in zip(arrays, sizes, strict=True)]
 
     state = c3d.map_published(tree)
 
