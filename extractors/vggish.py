@@ -2,8 +2,8 @@
 
 The front end and the network are the reference's: 25 ms frames every 10 ms without padding, magnitudes, 64 HTK mel
 bands, log(mel + 0.01), patches of 96 frames. The network's map is flattened with its channels last.
-`activation` chooses what the last layer gives: `raw` (the reference since 2018), `relu` (before it, and the torch
-port), or `pca`: whitened and in 256 steps, as in AudioSet's and YouTube-8M's released features.
+`activation` chooses what the last layer gives: `raw` (the reference as it is now), `relu` (as it was at first, and the
+torch port), or `pca`: whitened and in 256 steps, as in AudioSet's and YouTube-8M's released features.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError
+from extractors.network import NetworkExtractor
 
 VERSION = 1
 TAKES: Takes = "audio"
@@ -32,9 +33,6 @@ CHANNELS = (64, "pool", 128, "pool", 256, 256, "pool", 512, 512, "pool")
 ACTIVATIONS = ("raw", "relu", "pca")
 OUTPUTS = ("pool",)
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
-
-# The published pca file, https://storage.googleapis.com/audioset/vggish_pca_params.npz
-PCA_SHA256 = "4d878af3e306defbfb37095365aa7e5a6cecb86bad13e859e626151c4e6a8b9d"
 
 # Variables of the published checkpoint -> our layers
 CHECKPOINT = {
@@ -75,10 +73,7 @@ def _mel(frequency: Tensor) -> Tensor:
 
 
 class Vggish(nn.Module):
-    """Layers under the torch port's names; `pca_*` are part of the state where `pca` was asked for."""
-
-    pca_eigen_vectors: Tensor  # (128, 128)
-    pca_means: Tensor  # (128,)
+    """Layers under the torch port's names, and `post` where `pca` was asked for."""
 
     def __init__(self, *, with_pca: bool) -> None:
         super().__init__()
@@ -86,9 +81,7 @@ class Vggish(nn.Module):
         sizes = (512 * 6 * 4, 4096, 4096, SIZE)
         linear = [nn.Linear(inputs, outputs) for inputs, outputs in pairwise(sizes)]
         self.embeddings = nn.Sequential(linear[0], nn.ReLU(), linear[1], nn.ReLU(), linear[2])
-        if with_pca:
-            self.register_buffer("pca_eigen_vectors", torch.eye(SIZE))
-            self.register_buffer("pca_means", torch.zeros(SIZE))
+        self.post = Whitening() if with_pca else None
 
     def forward(self, patches: Tensor) -> Tensor:
         """(B, 1, 96, 64) -> (B, 128), before any activation."""
@@ -108,28 +101,33 @@ def _convolutions() -> list[nn.Module]:
     return layers
 
 
-def whitened(embeddings: Tensor, eigen_vectors: Tensor, means: Tensor) -> Tensor:
-    """(B, 128) -> whole numbers from 0 to 255, as float."""
-    projected = (embeddings - means) @ eigen_vectors.T
-    return torch.round((projected.clamp(-LIMIT, LIMIT) + LIMIT) * (255 / (2 * LIMIT)))
+class Whitening(nn.Module):
+    """The published post-processing: principal components, clipped, as whole numbers from 0 to 255."""
+
+    pca_eigen_vectors: Tensor  # (128, 128)
+    pca_means: Tensor  # (128,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("pca_eigen_vectors", torch.eye(SIZE))
+        self.register_buffer("pca_means", torch.zeros(SIZE))
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        projected = (embeddings - self.pca_means) @ self.pca_eigen_vectors.T
+        return torch.round((projected.clamp(-LIMIT, LIMIT) + LIMIT) * (255 / (2 * LIMIT)))
 
 
 def map_published(state: Mapping[str, Tensor | np.ndarray]) -> dict[str, Tensor]:
-    """The state of `Vggish` from the torch port's file, or from the checkpoint's variables as arrays by name.
-
-    Keys `pca_eigen_vectors` and `pca_means`, from the published npz or the port's own file, are kept.
-    """
+    """The state of `Vggish` from the torch port's file, or from the checkpoint's variables as arrays by name;
+    of the pca file, as npz or the port's, the state of `Whitening`."""
     tensors = {name: torch.as_tensor(value) for name, value in state.items()}
     if any(name.startswith("vggish/") for name in tensors):
         return _from_checkpoint(tensors)
-    return {
-        name.removeprefix("pproc."): tensor.flatten() if name.endswith("pca_means") else tensor
-        for name, tensor in tensors.items()
-    }
+    return {name: tensor.flatten() if name == "pca_means" else tensor for name, tensor in tensors.items()}
 
 
 def _from_checkpoint(variables: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    state = {name: tensor for name, tensor in variables.items() if name.startswith("pca_")}
+    state: dict[str, Tensor] = {}
     for theirs, ours in CHECKPOINT.items():
         kernel = variables[f"{theirs}/weights"]  # (h, w, in, out) or (in, out)
         state[f"{ours}.weight"] = (kernel.permute(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T).contiguous()
@@ -137,15 +135,14 @@ def _from_checkpoint(variables: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return state
 
 
-class VggishExtractor(AudioExtractor):
+class VggishExtractor(NetworkExtractor, AudioExtractor):
+    takes = TAKES
     rate = RATE
     window = WINDOW
+    network: Vggish
 
     def __init__(self, network: Vggish, *, outputs: Sequence[str], activation: str, device: str) -> None:
-        self.device = torch.device(device)
-        self.network = network.eval().to(self.device)
-        self.activation = activation
-        self.outputs = dict.fromkeys(outputs, (SIZE,))
+        self.activation, self.names = activation, tuple(outputs)
         self.preprocessing = {
             "rate": RATE,
             "frame": FRAME,
@@ -157,19 +154,19 @@ class VggishExtractor(AudioExtractor):
             "logarithm": f"log(mel + {OFFSET})",
             "patch": PATCH,
         }
+        self.settle(network, row=(1, PATCH, BANDS), device=device)
 
     def prepare(self, samples: np.ndarray) -> Tensor:
         return log_mel(samples).float()[None]  # (1, 96, 64)
 
-    @torch.inference_mode()
-    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+    def forward(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, 1, 96, 64) -> (B, 128)."""
-        embeddings = self.network(batch.to(self.device))
+        embeddings = self.network(batch)
         if self.activation == "relu":
             embeddings = embeddings.relu()
-        elif self.activation == "pca":
-            embeddings = whitened(embeddings, self.network.pca_eigen_vectors, self.network.pca_means)
-        return dict.fromkeys(self.outputs, embeddings)
+        if self.network.post is not None:
+            embeddings = self.network.post(embeddings)
+        return dict.fromkeys(self.names, embeddings)
 
 
 def build(
@@ -194,6 +191,6 @@ def build(
 
 def _wanted(weights: Mapping[str, Tensor], *, activation: str) -> dict[str, Tensor]:
     """Without the pca where it is not used; the published networks lack it, for it is a file of its own."""
-    if activation == "pca" and "pca_means" not in weights:
-        raise ExtractorError("activation 'pca' needs weights with pca_eigen_vectors and pca_means; these have none")
-    return {name: tensor for name, tensor in weights.items() if activation == "pca" or not name.startswith("pca_")}
+    if activation == "pca" and "post.pca_means" not in weights:
+        raise ExtractorError("activation 'pca' needs the weights 'vggish_quantised'; these have no pca")
+    return {name: tensor for name, tensor in weights.items() if activation == "pca" or not name.startswith("post.")}

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from extractors import vggish
 from extractors.base import ExtractorError, UnknownOutputError
+from pipeline.weights import REGISTRY
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "weights"
 # Names and shapes as published: the checkpoint's variables, and the torch port's file
@@ -146,7 +147,14 @@ def test_both_published_layouts_load_strictly_and_agree() -> None:
     assert extractor.outputs == {"pool": (128,)}
 
 
-def test_pca_is_kept_by_any_of_its_published_names() -> None:
+def test_the_bundle_with_pca_is_the_whole_state() -> None:
+    expected = set(vggish.Vggish(with_pca=True).state_dict())
+    network = {f"{name}.{kind}" for name in PORT for kind in ("weight", "bias")}
+    assert REGISTRY["vggish_quantised"].parts == {"vggish": "", "vggish_pca": "post."}
+    assert network | {"post.pca_eigen_vectors", "post.pca_means"} == expected
+
+
+def test_pca_has_one_shape_in_either_published_file() -> None:
     matrix, means = torch.rand(128, 128), torch.rand(128)
     for names in (
         {"pca_eigen_vectors": matrix.numpy(), "pca_means": means.numpy()},
@@ -160,8 +168,8 @@ def test_pca_is_kept_by_any_of_its_published_names() -> None:
 def test_what_the_last_layer_gives(network: vggish.Vggish) -> None:
     state = network.state_dict()
     numbers = np.random.default_rng(0)
-    state["pca_eigen_vectors"] = torch.from_numpy(numbers.normal(size=(128, 128)).astype(np.float32))
-    state["pca_means"] = torch.from_numpy(numbers.normal(size=128).astype(np.float32))
+    matrix, means = numbers.normal(size=(128, 128)).astype(np.float32), numbers.normal(size=128).astype(np.float32)
+    state |= {"post.pca_eigen_vectors": torch.from_numpy(matrix), "post.pca_means": torch.from_numpy(means)}
     batch = torch.rand(3, 1, 96, 64)
     rows = {
         name: vggish.build("vggish", outputs=["pool"], weights=state, activation=name)(batch)["pool"]
@@ -170,7 +178,6 @@ def test_what_the_last_layer_gives(network: vggish.Vggish) -> None:
 
     assert (rows["raw"] < 0).any()
     torch.testing.assert_close(rows["relu"], rows["raw"].clamp(min=0))
-    matrix, means = state["pca_eigen_vectors"].numpy(), state["pca_means"].numpy()
     projected = np.stack([matrix @ (row - means) for row in rows["raw"].numpy()])
     expected = np.round((np.clip(projected, -2, 2) + 2) * (255 / 4))
     assert np.abs(rows["pca"].numpy() - expected).max() <= 1  # a value on the edge may fall to either side
@@ -179,8 +186,8 @@ def test_what_the_last_layer_gives(network: vggish.Vggish) -> None:
 
 
 def test_pca_without_its_file_is_refused(network: vggish.Vggish) -> None:
-    state = {name: tensor for name, tensor in network.state_dict().items() if not name.startswith("pca_")}
-    with pytest.raises(ExtractorError, match="needs weights with pca_eigen_vectors"):
+    state = {name: tensor for name, tensor in network.state_dict().items() if not name.startswith("post.")}
+    with pytest.raises(ExtractorError, match="needs the weights 'vggish_quantised'"):
         vggish.build("vggish", outputs=["pool"], weights=state, activation="pca")
 
 
@@ -188,7 +195,7 @@ def test_the_published_pca_file() -> None:
     path = SHARED / "vggish_pca_params.npz"
     if not path.is_file():
         pytest.skip("the published pca file is not beside the project")
-    assert hashlib.sha256(path.read_bytes()).hexdigest() == vggish.PCA_SHA256
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == REGISTRY["vggish_pca"].sources[0].sha256
     with np.load(path, allow_pickle=False) as arrays:
         state = vggish.map_published(dict(arrays))
 
