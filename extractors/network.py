@@ -13,6 +13,7 @@ from extractors import engines
 from extractors.base import Extractor
 
 Remember = Callable[[Callable[[], bytes]], bytes]
+Looked = tuple[dict[str, torch.Tensor], list[tuple[int, int]]]  # rows; ids of a kernel and of a running mean
 
 
 class NetworkExtractor(Extractor):
@@ -31,12 +32,18 @@ class NetworkExtractor(Extractor):
         self.device = torch.device(device)
         self.network = network.eval()
         self.example = torch.zeros(1, *row)
-        with torch.no_grad(), engines.Watch() as watch:
-            self.outputs = {name: tuple(rows.shape[1:]) for name, rows in self.forward(self.example).items()}
-        engines.fold_batch_norms(self.network, watch.pairs())
+        rows, pairs = self.look()
+        self.outputs = {name: tuple(tensor.shape[1:]) for name, tensor in rows.items()}
+        engines.fold_batch_norms(self.network, pairs)
         self.network = engines.in_channels_last(self.network).to(self.device)
         self._run: engines.Forward = self.forward
         self._start: Callable[[], engines.Forward] | None = None
+
+    def look(self) -> Looked:
+        """The rows of the example, and which batch norms follow which convolutions."""
+        with torch.no_grad(), engines.Watch() as watch:
+            rows = self.forward(self.example)
+        return rows, watch.pairs()
 
     def use(self, engine: engines.Engine, *, rows: int = 1, remember: Remember = lambda make: make()) -> None:
         """Let an engine run the forward pass, `rows` at a time, from the next batch on.

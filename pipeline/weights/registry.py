@@ -120,7 +120,11 @@ class Weights(_Facts):
 
 def _load() -> dict[str, Weights]:
     text = files("pipeline.weights").joinpath("registry.yaml").read_text()
-    return {name: Weights.model_validate(facts) for name, facts in yaml.safe_load(text).items()}
+    entries = {name: Weights.model_validate(facts) for name, facts in yaml.safe_load(text).items()}
+    for name, weights in entries.items():
+        if unknown := weights.parts.keys() - entries.keys():
+            raise ValueError(f"registry.yaml: '{name}' has parts that are no entries: {sorted(unknown)}")
+    return entries
 
 
 REGISTRY = _load()

@@ -96,10 +96,10 @@ def test_a_bundle_of_c3d_is_the_whole_state_of_the_network() -> None:
 
 def test_a_bundle_of_vggish_is_the_whole_state_of_the_network() -> None:
     whole = on_meta(lambda: vggish.Vggish(with_pca=True))
-    network = {key for key in whole if not key.startswith("pca_")}
+    network = {key for key in whole if not key.startswith("post.")}
 
-    parts = {"vggish": network, "vggish_pca": whole.keys() - network}
-    assert bundled("vggish_with_pca", parts) == set(whole)
+    parts = {"vggish": network, "vggish_pca": {key.removeprefix("post.") for key in whole.keys() - network}}
+    assert bundled("vggish_quantised", parts) == set(whole)
 
 
 @pytest.mark.parametrize("flow", ["raft_large", "raft_small", "spynet"])
