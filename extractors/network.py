@@ -24,10 +24,10 @@ class NetworkExtractor(Extractor):
 
     @abstractmethod
     def forward(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The arithmetic of `__call__`: a batch on the device through `network`."""
+        """A batch that is on the device through `network`; traced by engines, so it is tensors and nothing else."""
 
     def settle(self, network: nn.Module, *, row: Sequence[int], device: str) -> None:
-        """Make the network ready for batches of `row`-shaped items; one blank row tells the shapes of the outputs."""
+        """Make the network ready for batches of `row`-shaped items; one blank row tells the outputs' shapes."""
         self.device = torch.device(device)
         self.network = network.eval()
         self.example = torch.zeros(1, *row)
@@ -54,6 +54,10 @@ class NetworkExtractor(Extractor):
         return engines.loaded(engine, graph, names=module.names, rows=rows)
 
     def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        return self.run(batch)
+
+    def run(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        """`forward` on the device, by the engine in use."""
         if self._start is not None:
             self._run, self._start = self._start(), None
         if self.device.type == "cuda":
