@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import ExtractorError, Takes
+from extractors.base import Takes
 from extractors.i3d import CROP, SHORT_SIDE, I3d, I3dExtractor, loaded, require_known
-from extractors.optical_flow import METHODS, FlowMethod, flow_method
+from extractors.optical_flow import FlowMethod, flow_method
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -93,8 +93,6 @@ def build(
 ) -> I3dFlowExtractor:
     require_known(network, outputs)
     flow_state, i3d_state = (None, None) if weights is None else split(weights)
-    if flow in METHODS and METHODS[flow].has_weights and flow_state == {}:
-        raise ExtractorError(f"these weights bring I3D but no network for {flow}: name a bundle, or flow: tvl1")
     method = flow_method(flow, weights=flow_state, device=device)
     return I3dFlowExtractor(
         loaded(i3d_state, channels=2),

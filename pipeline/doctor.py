@@ -240,12 +240,12 @@ def _count_files(folder: Path) -> int:
 
 def _weights() -> list[Check]:
     """Those that params.yaml needs; `framescribe weights list` has all."""
-    from pipeline.weights import RANDOM
+    from pipeline.weights import WITHOUT_FILE
 
     params = _valid_params()
     users: dict[str, list[str]] = {}
     for extractor, section in (params.extract if params else {}).items():
-        if section.weights != RANDOM:
+        if section.weights not in WITHOUT_FILE:
             users.setdefault(section.weights, []).append(f"extract@{extractor}")
     return [_one_weights(name, stages) for name, stages in users.items()]
 

@@ -33,7 +33,7 @@ from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
-from pipeline.weights import RANDOM, WEIGHTS_FOLDER, converted_path, load_weights, missing, status
+from pipeline.weights import NONE, RANDOM, WEIGHTS_FOLDER, WITHOUT_FILE, converted_path, load_weights, missing, status
 
 WINDOWED = ("clips", "video")  # kinds whose rows are made of several frames
 
@@ -69,7 +69,7 @@ class Result:
 def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -> Task:
     """The extractor is built here as well, on the CPU: preprocessing travels with it."""
     extractor = extractor_of(params, device="cpu")
-    weights = RANDOM if params.weights == RANDOM else weights_sha256
+    weights = params.weights if params.weights in WITHOUT_FILE else weights_sha256
     code = family_module(params.family).VERSION
     record = fingerprint(params, weights=weights, preprocessing=extractor.preprocessing, code=code, device=device)
     return Task(name, params, record)
@@ -78,8 +78,8 @@ def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -
 @contextmanager
 def unchanged_weights(name: str) -> Iterator[str]:
     """The sha256 of the weights file; DVC hashes it only after the command, so it must still be the same then."""
-    if name == RANDOM:
-        yield RANDOM
+    if name in WITHOUT_FILE:
+        yield name
         return
     if (state := status(name)) != "present":
         raise missing(name, state=state, folder=WEIGHTS_FOLDER)
@@ -226,7 +226,7 @@ def load_extractor(
     build = family_module(family).build
     require_known_options(family, build, settings)
     require_engine(engine, device=device)
-    state = None if weights == RANDOM else load_weights(weights)
+    state = state_of(weights)
     try:
         extractor = build(network, outputs=outputs, weights=state, device=device, **settings)
     except MissingPackageError as error:
@@ -256,11 +256,18 @@ def with_engine(extractor: Extractor, engine: Engine, *, weights: str, record: d
     family = record["family"]
     if not isinstance(extractor, NetworkExtractor):
         raise UsageError(f"'{family}' has more than one network; it runs on the engine eager only")
-    origin = RANDOM if weights == RANDOM else file_sha256(converted_path(weights))
+    origin = weights if weights in WITHOUT_FILE else file_sha256(converted_path(weights))
     versions = {"code": family_module(family).VERSION, **libraries(record["network"], engine)}
     rows = 1 if extractor.device.type == "cpu" else BATCH if extractor.takes == "frames" else CLIP_BATCH
     extractor.use(engine, rows=rows, remember=partial(remembered, {**record, "weights": origin, "versions": versions}))
     return extractor
+
+
+def state_of(weights: str) -> dict[str, Any] | None:
+    """None for an untrained network; the empty state of `none` fits only what has no weights."""
+    if weights == RANDOM:
+        return None
+    return {} if weights == NONE else load_weights(weights)
 
 
 def require_known_options(family: str, build: Callable[..., Extractor], settings: Mapping[str, Any]) -> None:

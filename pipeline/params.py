@@ -43,6 +43,7 @@ class Sampling(Section):
     """
 
     every: int | None = Field(default=None, gt=0)
+    offset: int | None = Field(default=None, ge=0)  # the first frame that `every` takes; 0 when not given
     count: int | None = Field(default=None, gt=0)
     fps: float | None = Field(default=None, gt=0)
     window: int | None = Field(default=None, gt=0)
@@ -57,6 +58,8 @@ class Sampling(Section):
             raise ValueError(
                 f"give one of every, count, fps, or window and stride, or both, or hop; got {chosen or 'none'}"
             )
+        if self.offset is not None and self.every is None:
+            raise ValueError("offset goes with every")
         if (self.window is None) != (self.stride is None):
             raise ValueError("window and stride go together")
         if self.hop is not None and (self.window is not None or self.tail not in ("drop", "pad")):

@@ -62,9 +62,9 @@ def sample(
     return _rows(indices, valid, times=times, ends=ends)
 
 
-def every(frames: int, *, step: int) -> np.ndarray:
-    """Frames 0, step, 2 step, ..."""
-    return np.arange(0, frames, step, dtype=np.int64)
+def every(frames: int, *, step: int, offset: int = 0) -> np.ndarray:
+    """Frames offset, offset + step, ...; of a video that ends before `offset`, its last frame."""
+    return np.arange(min(offset, max(frames - 1, 0)), frames, step, dtype=np.int64)
 
 
 def uniform(frames: int, *, count: int) -> np.ndarray:
@@ -158,7 +158,7 @@ def frame_ends(times: np.ndarray, *, duration: float | None = None) -> np.ndarra
 
 def _chosen_frames(sampling: Sampling, *, frames: int, times: np.ndarray, ends: np.ndarray) -> np.ndarray:
     if sampling.every is not None:
-        return every(frames, step=sampling.every)
+        return every(frames, step=sampling.every, offset=sampling.offset or 0)
     if sampling.count is not None:
         return uniform(frames, count=sampling.count)
     if sampling.fps is not None:

@@ -36,6 +36,7 @@ def test_the_committed_file_is_valid() -> None:
         (("dataset", "name"), "mnist", "dataset.name: Input should be 'demo', 'msrvtt'"),
         (("extract", "mobilenet_v2", "sampling"), {"every": 5, "fps": 2.0}, "give one of every, count, fps, or window"),
         (("extract", "mobilenet_v2", "sampling"), {"window": 16}, "window and stride go together"),
+        (("extract", "mobilenet_v2", "sampling"), {"count": 8, "offset": 5}, "offset goes with every"),
     ],
 )
 def test_bad_values_are_named_with_what_is_allowed(

@@ -22,6 +22,16 @@ def test_every_third_frame() -> None:
     assert every(10, step=3).tolist() == [0, 3, 6, 9]
 
 
+@pytest.mark.parametrize(
+    ("frames", "chosen"), [(0, []), (1, [0]), (5, [4]), (6, [5]), (20, [5]), (21, [5, 20]), (50, [5, 20, 35])]
+)
+def test_the_middle_of_three_samples(frames: int, chosen: list[int]) -> None:
+    """Regions of every third of the frames 0, 5, 10, ...: the middle one. A shorter video still has a row."""
+    rows = sample(Sampling(every=15, offset=5), frames=frames, times=np.arange(frames) / 25)
+
+    assert rows.indices[:, 0].tolist() == chosen
+
+
 def test_uniform_takes_the_middle_of_equal_parts() -> None:
     assert uniform(10, count=5).tolist() == [1, 3, 5, 7, 9]
     assert uniform(100, count=4).tolist() == [12, 37, 62, 87]

@@ -21,9 +21,11 @@ RANDOM_SEED = 0  # untrained networks are at least the same untrained network ev
 
 
 def flow_method(name: str, *, weights: Mapping[str, Tensor] | None = None, device: str = "cpu") -> FlowMethod:
-    """The method of that name; without weights, a network that has some is untrained."""
+    """The method of that name. `weights` None is an untrained network, an empty state fits only what has no weights."""
     if name not in METHODS:
         raise ExtractorError(f"there is no optical flow '{name}'; known: {', '.join(METHODS)}")
+    if METHODS[name].has_weights and weights == {}:
+        raise ExtractorError(f"{name} is a network, and these weights bring none for it; tvl1 needs no weights")
     torch.manual_seed(RANDOM_SEED)
     return METHODS[name](name, weights=weights, device=device)
 

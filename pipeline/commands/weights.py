@@ -86,12 +86,12 @@ def _status(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 def _chosen(name: str | None) -> Sequence[str]:
     """NAME, or all that params.yaml needs."""
     from pipeline.params import load_params
-    from pipeline.weights import RANDOM, entry
+    from pipeline.weights import WITHOUT_FILE, entry
 
     if name is not None:
         entry(name)
         return [name]
-    needed = {each.weights for each in load_params().extract.values()} - {RANDOM}
+    needed = {each.weights for each in load_params().extract.values()} - {*WITHOUT_FILE}
     return sorted(needed)
 
 

@@ -16,7 +16,7 @@ from pipeline.params import Extract
 from pipeline.store.features import COLUMN_TYPES
 from pipeline.store.manifest import shard_count, shard_key, shard_of
 from pipeline.store.tensors import Spec, header_of
-from pipeline.weights import RANDOM, converted_path, status
+from pipeline.weights import RANDOM, WITHOUT_FILE, converted_path, status
 
 BLOCK = 4096  # a file's size on disk is rounded up to this
 
@@ -52,7 +52,9 @@ def estimate(task: Task, index: VideoIndex, *, out: Path) -> Estimate:
 
 def planned_task(name: str, params: Extract, *, device: str) -> Task:
     """Sizes can be told without the weights; nothing counts as cached then."""
-    if params.weights != RANDOM and status(params.weights) == "present":
+    if params.weights in WITHOUT_FILE:
+        return make_task(name, params, weights_sha256=params.weights, device=device)
+    if status(params.weights) == "present":
         return make_task(name, params, weights_sha256=file_sha256(converted_path(params.weights)), device=device)
     untrained = params.model_copy(update={"weights": RANDOM})
     return make_task(name, untrained, weights_sha256=RANDOM, device=device)

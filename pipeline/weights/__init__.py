@@ -16,13 +16,15 @@ from pipeline.weights.converted import (
 )
 from pipeline.weights.instructions import DOWNLOADS, fetch_command, how_to_get, missing
 from pipeline.weights.obtaining import fetch, import_files
-from pipeline.weights.registry import RANDOM, REGISTRY, Package, Source, Weights, entry
+from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Package, Source, Weights, entry
 
 __all__ = [
     "DOWNLOADS",
+    "NONE",
     "RANDOM",
     "REGISTRY",
     "WEIGHTS_FOLDER",
+    "WITHOUT_FILE",
     "Package",
     "Source",
     "State",

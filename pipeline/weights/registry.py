@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pipeline.errors import UsageError
 
 RANDOM = "random"  # must be asked for by name; whatever uses it is called untrained
+NONE = "none"  # for a method that has no weights, such as TV-L1
+WITHOUT_FILE = (RANDOM, NONE)
 MEBIBYTE = 2**20
 Layout = Literal["torch", "arrays", "hdf5", "safetensors", "caffe_blob"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -127,7 +129,7 @@ REGISTRY = _load()
 def entry(name: str) -> Weights:
     if name not in REGISTRY:
         raise UsageError(
-            f"no weights are called '{name}'; known: {', '.join(REGISTRY)}, and '{RANDOM}'",
+            f"no weights are called '{name}'; known: {', '.join(REGISTRY)}, and '{RANDOM}', '{NONE}'",
             hint="framescribe weights list",
         )
     return REGISTRY[name]

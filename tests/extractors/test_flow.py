@@ -11,7 +11,9 @@ import torch
 from extractors import flow
 from extractors.base import UnknownOutputError
 from pipeline import sampling
-from pipeline.extraction import extractor_of, forward
+from pipeline.errors import UsageError
+from pipeline.extraction import extractor_of, make_task, unchanged_weights
+from pipeline.forwarding import forward
 from pipeline.params import Extract, Sampling
 from pipeline.store import open_store
 from tests.clips import write_clip
@@ -20,7 +22,7 @@ from tests.store.making import extracted, index_of
 
 
 def entry(**changes: object) -> Extract:
-    values = {"family": "flow", "network": "tvl1", "weights": "random", "sampling": {"every": 2}, "outputs": ["flow"]}
+    values = {"family": "flow", "network": "tvl1", "weights": "none", "sampling": {"every": 2}, "outputs": ["flow"]}
     return Extract.model_validate(values | changes)
 
 
@@ -78,10 +80,27 @@ def test_through_the_real_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "videos").mkdir()
     write_clip(tmp_path / "videos" / "clip.mp4", frames=frames)
     options = {"size": 7, "short_side": 32}
-    params = entry(network="spynet", outputs=["flow", "magnitude"], sampling={"every": 4}, options=options)
+    params = entry(
+        network="spynet", weights="random", outputs=["flow", "magnitude"], sampling={"every": 4}, options=options
+    )
 
     extracted(index_of(tmp_path / "videos", tmp_path / "index"), tmp_path / "store", params=params)
 
     features = open_store(tmp_path / "store")["clip"]
     assert features["flow"].shape == (-(-frames // 4), 7, 7, 2)
     np.testing.assert_allclose(features["magnitude"].sum(1), 1, rtol=1e-6)
+
+
+def test_a_network_without_weights_is_refused_where_none_was_asked_for() -> None:
+    """`none` is for methods that have no weights; it must never mean an untrained network."""
+    with pytest.raises(UsageError, match="spynet is a network, and these weights bring none for it"):
+        extractor_of(entry(network="spynet"), device="cpu")
+
+
+def test_a_method_without_weights_says_so_in_its_fingerprint() -> None:
+    pytest.importorskip("cv2", reason="the extra `flow` is not installed")
+    with unchanged_weights("none") as weights:
+        task = make_task("flow", entry(), weights_sha256=weights, device="cpu")
+
+    assert task.record["weights"] == "none"
+    assert task.record["preprocessing"]["flow_library"].startswith("opencv ")

@@ -155,7 +155,7 @@ def test_i3d_alone_is_refused_where_the_flow_needs_weights(flow_network: i3d.I3d
     state = flow_network.state_dict()
 
     i3d_flow.build("i3d_flow", outputs=["Conv3d_1a_7x7"], weights=state, flow="brightening")
-    with pytest.raises(ExtractorError, match="no network for raft_small: name a bundle"):
+    with pytest.raises(ExtractorError, match="raft_small is a network, and these weights bring none"):
         i3d_flow.build("i3d_flow", outputs=["Conv3d_1a_7x7"], weights=state, flow="raft_small")
 
 

@@ -1,0 +1,1 @@
+"""Parts of the region families: detectors, the geometry of boxes, and the rule that chooses regions."""

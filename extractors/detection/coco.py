@@ -1,0 +1,103 @@
+"""R-CNN detectors of torchvision (COCO): regions of proposals with their 1024-d fc7, or plain detections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torchvision.models import detection, get_model, list_models
+from torchvision.models.detection import FasterRCNN
+
+from extractors.base import ExtractorError
+from extractors.detection.base import Detector
+from extractors.detection.geometry import clip_boxes, thicken
+from extractors.detection.selection import best_first, best_regions
+
+
+def rcnn_names() -> list[str]:
+    return [name for name in list_models(module=detection) if "rcnn" in name]
+
+
+def load_rcnn(
+    network: str,
+    *,
+    weights: Mapping[str, Tensor] | None,
+    short_side: int | None = None,
+    long_side: int | None = None,
+    **settings: Any,
+) -> FasterRCNN:
+    """A detector by torchvision's name; sides that are not given are the network's own."""
+    if network not in rcnn_names():
+        raise ExtractorError(f"'{network}' is no R-CNN of torchvision; it has: {', '.join(rcnn_names())}")
+    sides = {"min_size": short_side, "max_size": long_side}
+    given = {name: side for name, side in sides.items() if side is not None}
+    model = get_model(network, weights=None, weights_backbone=None, **given, **settings)
+    if weights is not None:
+        model.load_state_dict(weights)
+    return model
+
+
+def describe(model: FasterRCNN) -> dict[str, Any]:
+    transform = model.transform
+    return {
+        "resize_short_side": list(transform.min_size),
+        "largest_long_side": transform.max_size,
+        "interpolation": "bilinear",
+        "antialias": False,
+        "resize_library": "torch float32",
+        "scale": "0..1",
+        "mean": list(transform.image_mean),
+        "std": list(transform.image_std),
+        "channels": "RGB",
+    }
+
+
+class Proposals(Detector):
+    """The proposals of a detector that its classes like best: their boxes as proposed, and their fc7."""
+
+    def __init__(self, model: FasterRCNN) -> None:
+        super().__init__()
+        self.model = model
+        self.preprocessing = describe(model)
+        channels = model.roi_heads.box_predictor.cls_score.in_features
+        self.taps = {"boxes": (4,), "features": (channels,), "scores": (), "classes": ()}
+
+    def forward(self, picture: Tensor, regions: int) -> dict[str, Tensor]:
+        whole = thicken(picture)
+        images, _ = self.model.transform([whole.float() / 255])
+        maps = self.model.backbone(images.tensors)
+        proposals, _ = self.model.rpn(images, maps)
+        heads = self.model.roi_heads
+        features = heads.box_head(heads.box_roi_pool(maps, proposals, images.image_sizes))
+        logits, _regression = heads.box_predictor(features)
+        boxes = proposals[0] * proposals[0].new_tensor(_to_original(whole, images.image_sizes[0]))
+        boxes, inside = clip_boxes(boxes, height=picture.shape[1], width=picture.shape[2])
+        boxes, features, scores = boxes[inside], features[inside], logits.softmax(1)[inside, 1:]
+        kept, best = best_regions(boxes, scores, count=regions)
+        classes = scores[kept].argmax(1) + 1
+        return {"boxes": boxes[kept], "features": features[kept], "scores": best, "classes": classes}
+
+
+class Detections(Detector):
+    """What a detector itself answers: regressed boxes above a score, after suppression, the best first."""
+
+    def __init__(self, model: FasterRCNN) -> None:
+        super().__init__()
+        self.model = model
+        self.preprocessing = describe(model)
+        model.roi_heads.mask_roi_pool = None  # masks are not needed, and cost more than the boxes
+        self.taps = {"boxes": (4,), "scores": (), "classes": ()}
+
+    def forward(self, picture: Tensor, regions: int) -> dict[str, Tensor]:
+        found = self.model([thicken(picture).float() / 255])[0]
+        boxes, inside = clip_boxes(found["boxes"], height=picture.shape[1], width=picture.shape[2])
+        kept = best_first(torch.where(inside, found["scores"], -1), count=regions)
+        kept = kept[inside[kept]]
+        return {"boxes": boxes[kept], "scores": found["scores"][kept], "classes": found["labels"][kept]}
+
+
+def _to_original(picture: Tensor, resized: tuple[int, int]) -> list[float]:
+    across, down = picture.shape[2] / resized[1], picture.shape[1] / resized[0]
+    return [across, down, across, down]

@@ -1,0 +1,100 @@
+"""Last spatial maps of image and motion networks that are fed whole, uncropped pictures, to pool regions from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torchvision.models import get_model, get_model_weights
+
+from extractors import i3d
+from extractors.detection.geometry import fit_uncropped, pad_to, pool_regions
+from extractors.frames import trunk_of
+
+SMALLEST = 32  # pixels of one cell of the last map
+
+
+class RegionMap(nn.Module):
+    """A network up to its last map, with its own normalisation; pools boxes given in the frame's own pixels."""
+
+    def __init__(self, trunk: nn.Module, *, mean: list[float], std: list[float], short_side: int, motion: bool) -> None:
+        super().__init__()
+        self.trunk, self.mean, self.std = trunk, mean, std
+        self.short_side, self.motion = short_side, motion
+        self.channels = self._channels()
+
+    @property
+    def preprocessing(self) -> dict[str, Any]:
+        return {
+            "resize_short_side": self.short_side,
+            "crop": "none, padded to a multiple of 32",
+            "interpolation": "bilinear",
+            "antialias": True,
+            "resize_library": "torch uint8",
+            "scale": "0..1",
+            "mean": self.mean,
+            "std": self.std,
+            "channels": "RGB",
+        }
+
+    def forward(self, pictures: Tensor, boxes: Tensor) -> Tensor:
+        """(T, 3, H, W) uint8 and (R, 4) -> (R, C). A motion network's map is averaged over time first."""
+        resized, padded = fit_uncropped(pictures, short_side=self.short_side)
+        last = self._last_map(pad_to(self._normalised(resized), padded))
+        size, frame = (resized.shape[2], resized.shape[3]), (pictures.shape[2], pictures.shape[3])
+        return pool_regions(last, boxes, frame=frame, resized=size, padded=padded)
+
+    def _normalised(self, pictures: Tensor) -> Tensor:
+        mean, std = (torch.tensor(values, device=pictures.device)[:, None, None] for values in (self.mean, self.std))
+        return (pictures.float() / 255 - mean) / std
+
+    def _last_map(self, pictures: Tensor) -> Tensor:
+        """(C, h, w); an image network is given one picture, a motion network the clip."""
+        if self.motion:
+            return self.trunk(pictures.transpose(0, 1)[None])[0].mean(1)
+        return self.trunk(pictures)[0]
+
+    @torch.inference_mode()
+    def _channels(self) -> int:
+        was_training = self.training
+        found = len(self.eval()._last_map(torch.zeros(1, 3, SMALLEST, SMALLEST)))
+        self.train(was_training)
+        return found
+
+
+class EndPoint(nn.Module):
+    """A network that yields its end points one after another, up to one of them."""
+
+    def __init__(self, network: nn.Module, name: str) -> None:
+        super().__init__()
+        self.network, self.name = network, name
+
+    def forward(self, clips: Tensor) -> Tensor:
+        return next(maps for name, maps in self.network(clips) if name == self.name)
+
+
+def image_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side: int) -> RegionMap:
+    return _torchvision(network, weights=weights, short_side=short_side, motion=False)
+
+
+def motion_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side: int) -> RegionMap:
+    """`i3d_rgb`, or a video network of torchvision by its name."""
+    if network != "i3d_rgb":
+        return _torchvision(network, weights=weights, short_side=short_side, motion=True)
+    model = _loaded(i3d.I3d(), weights)
+    half = [0.5, 0.5, 0.5]  # -1..1
+    return RegionMap(EndPoint(model, "Mixed_5c"), mean=half, std=half, short_side=short_side, motion=True)
+
+
+def _torchvision(network: str, *, weights: Mapping[str, Tensor] | None, short_side: int, motion: bool) -> RegionMap:
+    published = next(iter(get_model_weights(network))).transforms()
+    trunk = trunk_of(_loaded(get_model(network, weights=None), weights))
+    return RegionMap(trunk, mean=list(published.mean), std=list(published.std), short_side=short_side, motion=motion)
+
+
+def _loaded(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:
+    if weights is not None:
+        model.load_state_dict(weights)
+    return model

@@ -1,0 +1,99 @@
+"""Faster R-CNN on single frames: a fixed number of regions, each with box, score, class and feature.
+
+Networks: `bottom_up_r101` (also r50, r152), the bottom-up attention detector of Visual Genome with 2048 features a
+proposal; and `torchvision:NAME`, any R-CNN of torchvision, a stated substitute with 1024 features a proposal.
+Rows are padded to `regions`: `count` says how many are real, and a padded region has class -1 and zeros elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from extractors.base import Extractor, ExtractorError, Takes, UnknownOutputError
+from extractors.detection import bottom_up
+from extractors.detection.base import Detector
+from extractors.detection.coco import Proposals, load_rcnn
+from extractors.detection.published import map_published
+from extractors.detection.selection import stack_regions, stacked_shapes
+
+__all__ = ["map_published"]  # looked for here by the conversion of weights
+
+VERSION = 1
+TAKES: Takes = "frames"
+RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
+OWN = "bottom_up_r"
+TORCHVISION = "torchvision:"
+
+
+class RegionExtractor(Extractor):
+    takes = TAKES
+
+    def __init__(self, detector: Detector, *, outputs: Sequence[str], regions: int, device: str) -> None:
+        self.device = torch.device(device)
+        self.detector = detector.eval().to(self.device)
+        self.regions = regions
+        self.preprocessing = detector.preprocessing
+        shapes = stacked_shapes(detector.taps, regions=regions)
+        self.outputs = {name: shapes[name] for name in outputs}
+
+    def prepare(self, frame: np.ndarray) -> Tensor:
+        """The frame itself: boxes are wanted in its own pixels, so resizing is the detector's business."""
+        return torch.from_numpy(frame).permute(2, 0, 1).contiguous()  # (3, H, W) uint8
+
+    @torch.inference_mode()
+    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+        """(B, 3, H, W); frame by frame, since a frame's regions are already a batch of hundreds."""
+        frames = [self.detector(picture, self.regions) for picture in batch.to(self.device)]
+        stacked = stack_regions(frames, regions=self.regions, taps=self.detector.taps)
+        return {name: stacked[name] for name in self.outputs}
+
+
+def build(
+    network: str,
+    *,
+    outputs: Sequence[str],
+    weights: Mapping[str, Tensor] | None,
+    device: str = "cpu",
+    regions: int = 16,
+    proposals: int | None = None,
+    short_side: int | None = None,
+    long_side: int | None = None,
+) -> RegionExtractor:
+    """`regions` a frame, chosen among `proposals`; sides and proposals that are not given are the published ones."""
+    torch.manual_seed(RANDOM_SEED)
+    given = {"proposals": proposals, "short_side": short_side, "long_side": long_side}
+    if network.startswith(TORCHVISION):
+        detector: Detector = _torchvision(network.removeprefix(TORCHVISION), weights, **given)
+    else:
+        detector = _own(network, weights, {name: value for name, value in given.items() if value is not None})
+    known = [*stacked_shapes(detector.taps, regions=regions)]
+    unknown = [name for name in outputs if name not in known]
+    if unknown:
+        raise UnknownOutputError(network, unknown, known)
+    return RegionExtractor(detector, outputs=outputs, regions=regions, device=device)
+
+
+def _own(network: str, weights: Mapping[str, Tensor] | None, settings: Mapping[str, int]) -> Detector:
+    depths = {f"{OWN}{depth}": blocks for depth, blocks in bottom_up.BLOCKS.items()}
+    if network not in depths:
+        raise ExtractorError(f"there is no network '{network}'; there are {', '.join(depths)} and {TORCHVISION}NAME")
+    detector = bottom_up.BottomUp(blocks=depths[network], **settings)
+    if weights is not None:
+        detector.load_state_dict(weights)
+    return detector
+
+
+def _torchvision(
+    network: str,
+    weights: Mapping[str, Tensor] | None,
+    *,
+    proposals: int | None,
+    short_side: int | None,
+    long_side: int | None,
+) -> Detector:
+    settings = {} if proposals is None else {"rpn_post_nms_top_n_test": proposals}
+    return Proposals(load_rcnn(network, weights=weights, short_side=short_side, long_side=long_side, **settings))
