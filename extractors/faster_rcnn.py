@@ -67,7 +67,7 @@ def build(
     torch.manual_seed(RANDOM_SEED)
     given = {"proposals": proposals, "short_side": short_side, "long_side": long_side}
     if network.startswith(TORCHVISION):
-        detector: Detector = _torchvision(network.removeprefix(TORCHVISION), weights, **given)
+        detector: Detector = Proposals(load_rcnn(network.removeprefix(TORCHVISION), weights=weights, **given))
     else:
         detector = _own(network, weights, {name: value for name, value in given.items() if value is not None})
     known = [*stacked_shapes(detector.taps, regions=regions)]
@@ -85,15 +85,3 @@ def _own(network: str, weights: Mapping[str, Tensor] | None, settings: Mapping[s
     if weights is not None:
         detector.load_state_dict(weights)
     return detector
-
-
-def _torchvision(
-    network: str,
-    weights: Mapping[str, Tensor] | None,
-    *,
-    proposals: int | None,
-    short_side: int | None,
-    long_side: int | None,
-) -> Detector:
-    settings = {} if proposals is None else {"rpn_post_nms_top_n_test": proposals}
-    return Proposals(load_rcnn(network, weights=weights, short_side=short_side, long_side=long_side, **settings))

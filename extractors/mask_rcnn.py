@@ -83,14 +83,21 @@ def build(
     short_side: int = 256,
     detector_short_side: int | None = None,
     detector_long_side: int | None = None,
+    proposals: int | None = None,
     score_threshold: float = 0.05,
 ) -> ObjectExtractor:
     """`network` detects, `image` and `motion` are pooled from, or `none`; the weights have a prefix for each."""
     chosen = {name: each for name, each in {"image": image, "motion": motion}.items() if each != NONE}
     require_known(outputs, chosen, network=network)
     torch.manual_seed(RANDOM_SEED)
-    sides = {"short_side": detector_short_side, "long_side": detector_long_side}
-    model = load_rcnn(network, weights=part(weights, "detector"), box_score_thresh=score_threshold, **sides)
+    model = load_rcnn(
+        network,
+        weights=part(weights, "detector"),
+        short_side=detector_short_side,
+        long_side=detector_long_side,
+        proposals=proposals,
+        box_score_thresh=score_threshold,
+    )
     maps = {
         name: make(chosen[name], weights=part(weights, name), short_side=short_side)
         for name, make in {"image": image_map, "motion": motion_map}.items()

@@ -91,6 +91,7 @@ class Slots(Section):
     motion: str = "none"
     regions: str = "none"
     sound: str = "none"
+    label: str = "none"  # a class of the whole video, where the data set gives one
 
 
 class Schedule(Section):

@@ -120,14 +120,14 @@ class Run:
     source: FeatureSource
 
 
-def open_run(folder: Path, *, device: str) -> Run:
+def open_run(folder: Path, *, device: str, features: Path = Path("features")) -> Run:
     if not (folder / "run.json").is_file():
         raise InputError(f"there is no run at {folder}", hint=f"dvc repro train@{folder.name}")
     _steady_arithmetic()
     facts = json.loads((folder / "run.json").read_text())
     params = Train.model_validate(facts["params"])
     vocabulary = Vocabulary(tuple(facts["vocabulary"]))
-    source = open_features(params.features, inputs_of(params.model, params.tensors))
+    source = open_features(params.features, inputs_of(params.model, params.tensors), folder=features)
     model = build_captioner(params.model, vocabulary=len(vocabulary), sizes=facts["sizes"], options=params.options).to(
         device
     )

@@ -17,7 +17,7 @@ from pipeline.errors import InputError
 NUMBERS = "biufc"  # kinds of dtype that are plain numbers
 
 
-class _Dtype:
+class Dtype:
     """Stands in for numpy.dtype: a code such as f4, and the order of its bytes."""
 
     def __init__(self, code: Any, *_: Any) -> None:
@@ -57,11 +57,11 @@ def _reconstruct(*_: Any) -> _Array:
     return _Array()
 
 
-def _from_buffer(data: Any, dtype: _Dtype, shape: tuple[int, ...], order: str) -> np.ndarray:
+def _from_buffer(data: Any, dtype: Dtype, shape: tuple[int, ...], order: str) -> np.ndarray:
     return _array(bytes(data), dtype.numpy(), shape, order=order)
 
 
-def _scalar(dtype: _Dtype, data: Any) -> np.ndarray:
+def scalar(dtype: Dtype, data: Any) -> np.ndarray:
     return _array(data, dtype.numpy(), (), order="C")
 
 
@@ -72,7 +72,7 @@ def _encode(text: str, encoding: str = "latin1") -> bytes:
 # What a pickled array names, and what stands in for it. Everything else is refused before it is looked up.
 ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): _Array,
-    ("numpy", "dtype"): _Dtype,
+    ("numpy", "dtype"): Dtype,
     ("collections", "OrderedDict"): OrderedDict,
     ("_codecs", "encode"): _encode,  # how protocol 2 writes bytes
 } | {
@@ -80,7 +80,7 @@ ALLOWED: dict[tuple[str, str], Any] = {
     for core in ("core", "_core")
     for module, name, stand_in in [
         ("multiarray", "_reconstruct", _reconstruct),
-        ("multiarray", "scalar", _scalar),
+        ("multiarray", "scalar", scalar),
         ("numeric", "_frombuffer", _from_buffer),
     ]
 }

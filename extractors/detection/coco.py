@@ -26,13 +26,14 @@ def load_rcnn(
     weights: Mapping[str, Tensor] | None,
     short_side: int | None = None,
     long_side: int | None = None,
+    proposals: int | None = None,
     **settings: Any,
 ) -> FasterRCNN:
-    """A detector by torchvision's name; sides that are not given are the network's own."""
+    """A detector by torchvision's name; sides and a number of proposals that are not given are the network's own."""
     if network not in rcnn_names():
         raise ExtractorError(f"'{network}' is no R-CNN of torchvision; it has: {', '.join(rcnn_names())}")
-    sides = {"min_size": short_side, "max_size": long_side}
-    given = {name: side for name, side in sides.items() if side is not None}
+    own = {"min_size": short_side, "max_size": long_side, "rpn_post_nms_top_n_test": proposals}
+    given = {name: value for name, value in own.items() if value is not None}
     model = get_model(network, weights=None, weights_backbone=None, **given, **settings)
     if weights is not None:
         model.load_state_dict(weights)

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torchvision.models import get_model, get_model_weights
+from torchvision.models import get_model, get_model_weights, list_models
 
-from extractors import i3d
+from extractors import csn, i3d
+from extractors.base import ExtractorError
 from extractors.detection.geometry import fit_uncropped, pad_to, pool_regions
 from extractors.frames import trunk_of
 
@@ -80,15 +81,22 @@ def image_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side:
 
 
 def motion_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side: int) -> RegionMap:
-    """`i3d_rgb`, or a video network of torchvision by its name."""
-    if network != "i3d_rgb":
-        return _torchvision(network, weights=weights, short_side=short_side, motion=True)
-    model = _loaded(i3d.I3d(), weights)
-    half = [0.5, 0.5, 0.5]  # -1..1
-    return RegionMap(EndPoint(model, "Mixed_5c"), mean=half, std=half, short_side=short_side, motion=True)
+    """`i3d_rgb`, an ir-CSN as its authors trained it, or a video network of torchvision by its name."""
+    if network == "i3d_rgb":
+        half = [0.5, 0.5, 0.5]  # -1..1
+        trunk = EndPoint(_loaded(i3d.I3d(), weights), "Mixed_5c")
+        return RegionMap(trunk, mean=half, std=half, short_side=short_side, motion=True)
+    if network in csn.NETWORKS:
+        trunk = EndPoint(_loaded(csn.Csn(csn.NETWORKS[network]), weights), "layer4")
+        published = csn.PREPARATIONS["vmz"]
+        mean, std = ([value / 255 for value in values] for values in (published.mean, published.std))
+        return RegionMap(trunk, mean=mean, std=std, short_side=short_side, motion=True)
+    return _torchvision(network, weights=weights, short_side=short_side, motion=True)
 
 
 def _torchvision(network: str, *, weights: Mapping[str, Tensor] | None, short_side: int, motion: bool) -> RegionMap:
+    if network not in list_models():
+        raise ExtractorError(f"there is no network '{network}' to pool regions from; see docs/extractors.md")
     published = next(iter(get_model_weights(network))).transforms()
     trunk = trunk_of(_loaded(get_model(network, weights=None), weights))
     return RegionMap(trunk, mean=list(published.mean), std=list(published.std), short_side=short_side, motion=motion)

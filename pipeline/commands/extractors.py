@@ -69,16 +69,17 @@ def _add(name: str, console: Console) -> dict[str, Any]:
     edit_params(lambda document: insert(document["extract"], name, entry_of(card)))
     state, weights = _state(card), card.params.weights
     console.say(f"params.yaml: extract.{name} added; weights '{weights}': {state}")
-    following = f"dvc repro extract@{name}" if state == "present" else f"framescribe weights fetch {weights}"
+    ready = state in {"present", "not needed"}
+    following = f"dvc repro extract@{name}" if ready else f"framescribe weights fetch {weights}"
     console.say(f"next: {following}")
     return {"name": name, "weights": weights, "state": state}
 
 
 def _state(card: Card) -> str:
-    from pipeline.weights import REGISTRY, status
+    from pipeline.weights import NONE, RANDOM, REGISTRY, WITHOUT_FILE, status
 
-    if card.params.weights == "random":
-        return "untrained"
+    if card.params.weights in WITHOUT_FILE:
+        return {RANDOM: "untrained", NONE: "not needed"}[card.params.weights]
     return status(card.params.weights) if card.params.weights in REGISTRY else "unknown"
 
 

@@ -22,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="an entry of the registry (see `framescribe weights list`)")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="import: published files you have")
     parser.add_argument("--accept-licence", action="store_true", help="you accept the licence's conditions")
+    parser.add_argument("--markdown", action="store_true", help="list: the table of docs/weights.md")
     parser.add_argument("--trust", action="store_true", help="import: take a file that no published hash proves")
 
 
@@ -45,17 +46,42 @@ def _list(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
     states = {name: status(name) for name in ([args.name] if args.name else REGISTRY)}
     rows = [(name, states[name], *_facts(name)) for name in states]
-    console.table(("name", "state", "MiB", "licence", "from", "description"), rows)
+    if args.markdown:
+        console.say(markdown())
+    else:
+        console.table(("name", "state", "MiB", "licence", "from", "description"), rows)
     return dict(states)
 
 
-def _facts(name: str) -> tuple[str, str, str, str]:
+def markdown() -> str:
+    """The table of docs/weights.md: what does not depend on a machine."""
+    from pipeline.weights import REGISTRY
+
+    lines = ["| name | what | licence | MiB | from | proof |", "|---|---|---|---|---|---|"]
+    for name, weights in REGISTRY.items():
+        size, licence, source, _ = _facts(name)
+        proof = _short_proof(name)
+        lines.append(f"| `{name}` | {weights.description} | {licence} | {size} | {source} | {proof} |")
+    return "\n".join(lines)
+
+
+def _short_proof(name: str) -> str:
     from pipeline.weights import entry
 
     weights = entry(name)
+    if weights.parts:
+        return "its parts"
+    kinds = {"sha256": "sha256", "sha256_prefix": "sha256 prefix", "git_blob": "git blob"}
+    return next((kinds[kind] for kind in kinds if getattr(weights.sources[0], kind)), "none")
+
+
+def _facts(name: str) -> tuple[str, str, str, str]:
+    from pipeline.weights import conditions, entry
+
+    weights = entry(name)
     size = f"{weights.mebibytes:.3g}" if weights.mebibytes else "?"
-    conditions = " (conditions)" if weights.terms else ""
-    return size, f"{weights.licence}{conditions}", where_from(name), weights.description
+    licence = f"{weights.licence} (conditions)" if conditions(name) else weights.licence
+    return size, licence, where_from(name), weights.description
 
 
 def where_from(name: str) -> str:

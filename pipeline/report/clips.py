@@ -128,9 +128,9 @@ def _answer(
 
 
 def mark_words(caption: str, references: Sequence[str]) -> list[Word]:
-    """Tell the words that some reference has from those that none has."""
+    """Tell the words that some reference has from those that none has; without references there is nothing to tell."""
     known = {_plain(word) for reference in references for word in reference.split()}
-    return [Word(text=word, known=_plain(word) in known or not _plain(word)) for word in caption.split()]
+    return [Word(text=word, known=not known or _plain(word) in known or not _plain(word)) for word in caption.split()]
 
 
 def _plain(word: str) -> str:

@@ -42,8 +42,8 @@ def render(
     stores: Sequence[StoreFacts],
     clips: Sequence[Clip],
 ) -> str:
-    environment = _environment()
-    script = _source(environment, "script.js")
+    environment = page_environment()
+    script = source_of(environment, "script.js")
     return environment.get_template("page.html").render(
         dataset=dataset,
         runs=runs,
@@ -66,11 +66,11 @@ def render(
         provenance={run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         script=script,
-        style=_source(environment, "style.css"),
+        style=source_of(environment, "style.css"),
     )
 
 
-def _environment() -> Environment:
+def page_environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("pipeline.report", "."),
         autoescape=True,
@@ -92,7 +92,7 @@ def amount(number: int) -> str:
     return str(number)
 
 
-def _source(environment: Environment, name: str) -> str:
+def source_of(environment: Environment, name: str) -> str:
     """A style sheet or script as it is: our own text, without expressions, so nothing in it is escaped."""
     loader = environment.loader
     return loader.get_source(environment, name)[0] if loader else ""

@@ -1,37 +1,84 @@
-"""Write a sentence for every video of the test split with one trained run."""
+"""Write a sentence for every video of the test split with one trained run, or for any videos: VIDEO... --run RUN."""
 
 from __future__ import annotations
 
 import argparse
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.console import Console
+from pipeline.console import Console, printable
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.params import Caption
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="a trained run, an entry of the section `train` in params.yaml")
+    parser.add_argument("names", nargs="+", metavar="RUN | VIDEO", help="a trained run; with --run: videos or folders")
+    parser.add_argument("--run", help="caption the videos given, by this trained run")
+    parser.add_argument("--html", type=Path, help="with --run: a page with frames and where each word looked")
     parser.add_argument("--captions", type=Path, default=Path("data/captions"), help="(default: %(default)s)")
-    parser.add_argument("--out", type=Path, help="(default: predictions/RUN.json)")
+    parser.add_argument("--out", type=Path, help="(default: predictions/RUN.json; with --run: none)")
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.params import load_params, pick
 
-    params = load_params()
-    pick(params.train, args.run, kind="run")
+    if args.run is not None:
+        return _own_videos(args, console)
+    if len(args.names) > 1:
+        raise UsageError(
+            f"one run at a time, not {len(args.names)}", hint="for videos: framescribe caption VIDEO --run RUN"
+        )
+    params, name = load_params(), args.names[0]
+    pick(params.train, name, kind="run")
     return run(
-        args.run,
-        folder=Path("runs") / args.run,
+        name,
+        folder=Path("runs") / name,
         captions=args.captions,
-        out=args.out or Path("predictions") / f"{args.run}.json",
+        out=args.out or Path("predictions") / f"{name}.json",
         params=params.caption,
         device=args.machine().device,
         console=console,
     )
+
+
+def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    import tempfile
+    from dataclasses import asdict
+
+    from pipeline.own_videos import Settings, caption_own
+    from pipeline.params import load_params
+    from pipeline.publish import write_bytes, write_json
+    from pipeline.report.captioned import render, trained_on
+
+    params, machine = load_params(), args.machine()
+    with tempfile.TemporaryDirectory() as work:
+        settings = Settings(
+            extractors=params.extract,
+            decode=params.decode,
+            caption=params.caption,
+            executor=machine.executor,
+            device=machine.device,
+            work=Path(work),
+        )
+        captioned = caption_own(
+            [Path(name) for name in args.names], run=Path("runs") / args.run, settings=settings, console=console
+        )
+        if args.html is not None:
+            write_bytes(args.html, render(captioned, dataset=params.dataset.name).encode(errors="replace"))
+    if args.out is not None:
+        write_json(args.out, {"run": args.run, "predictions": {id_: asdict(s) for id_, s in captioned.said.items()}})
+    rows = [(printable(id_), f"{exp(each.log_prob):.3f}", each.caption) for id_, each in captioned.said.items()]
+    rows += [(printable(id_), "-", printable(why)) for id_, why in captioned.refused.items()]
+    console.table(("video", "probability", "caption"), rows)
+    console.say(trained_on(captioned.record, dataset=params.dataset.name))
+    return {
+        "run": args.run,
+        "captions": {id_: each.caption for id_, each in captioned.said.items()},
+        "refused": captioned.refused,
+    }
 
 
 def run(

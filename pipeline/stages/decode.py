@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +60,9 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     return run(videos=videos, out=args.out, params=params, workers=args.workers, console=console)
 
 
-def run(*, videos: Path, out: Path, params: Decode, workers: int = 1, console: Console) -> dict[str, Any]:
+def run(
+    *, videos: Path | Sequence[Path], out: Path, params: Decode, workers: int = 1, console: Console
+) -> dict[str, Any]:
     """Publish the index of every video below `videos`; the same bytes whatever the number of workers."""
     from pipeline.index import VideoRow, write_index
 
@@ -81,11 +83,9 @@ def run(*, videos: Path, out: Path, params: Decode, workers: int = 1, console: C
     }
 
 
-def find_videos(videos: Path) -> dict[str, Path]:
+def find_videos(videos: Path | Sequence[Path]) -> dict[str, Path]:
     """Files by id, which is the name without its suffix; sub-folders are searched, hidden names are passed over."""
-    if not os.path.lexists(videos):
-        raise InputError(f"there is no '{videos}'", hint=WHERE_VIDEOS_COME_FROM)
-    paths = sorted(_walk(videos, seen=set())) if videos.is_dir() else [videos]
+    paths = [path for each in ([videos] if isinstance(videos, Path) else videos) for path in _below(each)]
     found: dict[str, Path] = {}
     for path in paths:
         other = found.setdefault(path.stem, path)
@@ -94,6 +94,12 @@ def find_videos(videos: Path) -> dict[str, Path]:
     if not found:
         raise InputError(f"'{videos}' holds no files", hint=WHERE_VIDEOS_COME_FROM)
     return found
+
+
+def _below(place: Path) -> list[Path]:
+    if not os.path.lexists(place):
+        raise InputError(f"there is no '{place}'", hint=WHERE_VIDEOS_COME_FROM)
+    return sorted(_walk(place, seen=set())) if place.is_dir() else [place]
 
 
 def limits_of(params: Decode) -> Limits:

@@ -58,11 +58,14 @@ def run(
     from pipeline.extraction import ExtractVideo, make_task, unchanged_weights
     from pipeline.hashing import file_sha256
     from pipeline.index import INDEX_FILE, read_index
+    from pipeline.weights import conditions
 
     videos = read_index(index)
     if not videos.rows:
         raise InputError(f"{index} has no usable video", hint="framescribe decode, and look at quarantine.jsonl")
     clear_unfinished()
+    for condition in sorted({line for each in params.values() for line in conditions(each.weights)}):
+        console.say(f"licence of the weights {condition}")
     with ExitStack() as stack:
         hashes = {name: stack.enter_context(unchanged_weights(each.weights)) for name, each in params.items()}
         tasks = tuple(

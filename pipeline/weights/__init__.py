@@ -14,7 +14,7 @@ from pipeline.weights.converted import (
     status,
     verify,
 )
-from pipeline.weights.instructions import DOWNLOADS, fetch_command, how_to_get, missing
+from pipeline.weights.instructions import DOWNLOADS, conditions, fetch_command, how_to_get, missing
 from pipeline.weights.obtaining import fetch, import_files
 from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Package, Source, Weights, entry
 
@@ -29,6 +29,7 @@ __all__ = [
     "Source",
     "State",
     "Weights",
+    "conditions",
     "converted_path",
     "entry",
     "fetch",

@@ -151,12 +151,13 @@ def _copy(
     url: str,
     progress: Progress,
 ) -> None:
-    began = done
+    began, told = done, 0
     while block := response.read1(BLOCK):
         stream.write(block)
-        steps = (done + len(block) - began) // BLOCK - (done - began) // BLOCK
         done += len(block)
+        steps = -(-(done - began) // BLOCK) - told  # a begun mebibyte counts
         if steps:
+            told += steps
             progress.advance(steps)
         if done > LIMIT:
             raise InputError(f"{url} has more than {LIMIT:,} bytes")

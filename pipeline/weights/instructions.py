@@ -5,13 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.errors import MissingToolError
-from pipeline.weights.registry import Source, entry, with_parts
+from pipeline.weights.registry import WITHOUT_FILE, Source, entry, with_parts
 
 DOWNLOADS = "downloads"  # folder in the weights folder where published files are put
 
 
+def conditions(name: str) -> list[str]:
+    """What the licences of the weights, or of a bundle's parts, ask of whoever uses them."""
+    if name in WITHOUT_FILE:
+        return []
+    return [f"{part}: {entry(part).licence}. {entry(part).terms}" for part in with_parts(name) if entry(part).terms]
+
+
 def fetch_command(name: str) -> str:
-    accept = " --accept-licence" if any(entry(part).terms for part in with_parts(name)) else ""
+    accept = " --accept-licence" if conditions(name) else ""
     return f"framescribe weights fetch {name}{accept}   (or: framescribe weights import {name} FILE{accept})"
 
 

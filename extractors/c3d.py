@@ -1,0 +1,170 @@
+"""C3D (Tran et al. 2015), Sports-1M, on windows of 16 frames; `c3d_video` runs the same network over a whole video.
+
+Outputs: `pool1` ... `pool5` (channels last: T, H, W, C) and `fc6`, `fc7` (4096, after their ReLU, as Caffe's in-place
+layers leave them). Pooling is Caffe's: as many windows as it takes to reach the end, the first at 0, and no padding.
+Frames are BGR on the scale 0..255 minus a mean clip, which is part of the weights: without it they do not load.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from extractors.base import Extractor, ExtractorError, Takes
+from extractors.windows import RANDOM_SEED, choose, require_outputs, resized, shapes, tapped, without_prefix
+
+VERSION = 1
+TAKES: Takes = "clips"
+WINDOW = 16  # frames of the mean clip, and of what fc6 can take
+CROP, TOP, LEFT = 112, 8, 29  # of a picture of 128 x 171; a rounded centre would be 30
+PICTURE = (128, 171)  # height, width
+# The convolutions before each pooling: (name, channels in, channels out)
+LEVELS = (
+    (("conv1a", 3, 64),),
+    (("conv2a", 64, 128),),
+    (("conv3a", 128, 256), ("conv3b", 256, 256)),
+    (("conv4a", 256, 512), ("conv4b", 512, 512)),
+    (("conv5a", 512, 512), ("conv5b", 512, 512)),
+)
+POOLS = tuple(f"pool{level}" for level in range(1, 6))
+OUTPUTS = (*POOLS, "fc6", "fc7")
+NETWORKS = {"c3d": LEVELS}
+
+
+class C3d(nn.Module):
+    mean: Tensor
+
+    def __init__(self, levels: Sequence = LEVELS) -> None:
+        super().__init__()
+        self.levels = [[name for name, _, _ in level] for level in levels]
+        sizes = [layer for level in levels for layer in level]
+        self.layers = nn.ModuleDict(
+            {name: nn.Conv3d(inputs, outputs, 3, padding=1) for name, inputs, outputs in sizes}
+            | {"fc6": nn.Linear(sizes[-1][2] * 4 * 4, 4096), "fc7": nn.Linear(4096, 4096)}
+        )
+        self.register_buffer("mean", torch.zeros(3, WINDOW, *PICTURE))
+
+    def forward(self, clips: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """Layer after layer of BGR pixels (B, 3, T, 112, 112); fc6 and fc7 exist for 16 frames only."""
+        clips = clips - self.mean_clip(clips.shape[2])
+        for pool, convolutions in zip(POOLS, self.levels, strict=True):
+            for name in convolutions:
+                clips = F.relu(self.layers[name](clips), inplace=True)
+            clips = caffe_pool(clips, depth=1 if pool == "pool1" else 2)
+            yield pool, clips
+        fc6 = F.relu(self.layers["fc6"](clips.flatten(1)))
+        yield "fc6", fc6
+        yield "fc7", F.relu(self.layers["fc7"](fc6))
+
+    def mean_clip(self, frames: int) -> Tensor:
+        """(3, T, 112, 112): the centre that the pictures are cropped to; frames after the 16th begin again."""
+        step = torch.arange(frames, device=self.mean.device) % WINDOW
+        return self.mean[:, step, TOP : TOP + CROP, LEFT : LEFT + CROP]
+
+
+def caffe_pool(clips: Tensor, *, depth: int) -> Tensor:
+    """7 -> 4 by rows {0,1}, {2,3}, {4,5}, {6}. Ports that pad by one have the same shape and other numbers."""
+    size = (depth, 2, 2)
+    return F.max_pool3d(clips, size, stride=size, ceil_mode=True)
+
+
+def picture(frame: np.ndarray, *, direct: bool) -> Tensor:
+    """BGR pixels (3, 112, 112): the centre of a picture of 171 x 128, or the frame itself at 112 x 112.
+
+    Without antialiasing, as OpenCV resizes.
+    """
+    bgr = torch.from_numpy(frame).permute(2, 0, 1).flip(0)
+    if direct:
+        return resized(bgr, [CROP, CROP], antialias=False)
+    return resized(bgr, list(PICTURE), antialias=False)[:, TOP : TOP + CROP, LEFT : LEFT + CROP]
+
+
+def describe(*, direct: bool) -> dict[str, Any]:
+    return {
+        "resize": [CROP, CROP] if direct else list(PICTURE),
+        "crop": [0, 0] if direct else [TOP, LEFT],
+        "interpolation": "bilinear",
+        "antialias": False,
+        "resize_library": "torch float, rounded",
+        "scale": "0..255",
+        "mean": "clip of 16 frames in the weights, centre crop",
+        "channels": "BGR",
+    }
+
+
+class C3dExtractor(Extractor):
+    takes = TAKES
+
+    def __init__(self, network: C3d, *, outputs: Sequence[str], window: int, device: str, direct: bool) -> None:
+        self.device = torch.device(device)
+        self.network = network.eval().to(self.device)
+        self.names, self.direct = tuple(outputs), direct
+        self.preprocessing = describe(direct=direct)
+        self.outputs = shapes(network, (3, window, CROP, CROP), outputs)
+
+    def prepare(self, frame: np.ndarray) -> Tensor:
+        return picture(frame, direct=self.direct)
+
+    @torch.inference_mode()
+    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+        """(B, T, 3, 112, 112) -> one row a window."""
+        return tapped(self.network(batch.to(self.device).transpose(1, 2)), self.names)
+
+
+def map_published(tree: Any) -> dict[str, Tensor]:
+    """One published file by our names. The network and its mean clip are two files: `layers.` and `mean` of the state.
+
+    The mean is an array of 3 x 16 x 128 x 171, alone or as a blob's `data`. A network is a state dictionary whose
+    names are `conv1`, `conv1a` or `conv1a.conv`, `fc6` or `fc6-1`; or Lasagne's list of arrays. Its fc8 is left out.
+    """
+    state = dict(_lasagne(tree)) if isinstance(tree, list) else tree
+    volume = state.get("data") if isinstance(state, Mapping) else state
+    if volume is not None:
+        return {"mean": torch.as_tensor(volume).float().reshape(3, WINDOW, *PICTURE)}
+    state = without_prefix(state, "backbone.")
+    names = {_our_name(name): torch.as_tensor(value) for name, value in state.items()}
+    return {name: tensor for name, tensor in names.items() if not name.startswith("fc8")}
+
+
+def _lasagne(arrays: Sequence[np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """Weight and bias of layer after layer; matrices are (inputs, outputs) there."""
+    layers = [name for level in LEVELS for name, _, _ in level] + ["fc6", "fc7", "fc8"]
+    for name, weight, bias in zip(layers, arrays[::2], arrays[1::2], strict=True):
+        yield f"{name}.weight", weight.T.copy() if weight.ndim == 2 else weight
+        yield f"{name}.bias", bias
+
+
+def _our_name(name: str) -> str:
+    name = re.sub(r"^conv([12])\.", r"conv\1a.", name)
+    return re.sub(r"^(fc\d)-1\.", r"\1.", name).replace(".conv.", ".")
+
+
+def load(network: str, weights: Mapping[str, Tensor] | None) -> C3d:
+    levels = choose(NETWORKS, network, family="c3d")
+    torch.manual_seed(RANDOM_SEED)
+    model = C3d(levels)
+    if weights is not None:
+        model.load_state_dict(weights)
+    return model
+
+
+def build(
+    network: str,
+    *,
+    outputs: Sequence[str],
+    weights: Mapping[str, Tensor] | None,
+    window: int = WINDOW,
+    device: str = "cpu",
+    direct: bool = False,
+) -> C3dExtractor:
+    """`direct` resizes frames straight to 112 x 112, as dualAFR does."""
+    require_outputs(outputs, known=OUTPUTS, network=network)
+    if window != WINDOW and {"fc6", "fc7"} & set(outputs):
+        raise ExtractorError(f"fc6 and fc7 take windows of {WINDOW} frames, not {window}")
+    return C3dExtractor(load(network, weights), outputs=outputs, window=window, device=device, direct=direct)

@@ -1,0 +1,116 @@
+"""ir-CSN (Tran et al. 2019): channel-separated networks, interaction-reduced, on windows of 32 RGB frames.
+
+Outputs: `layer1` ... `layer4` (channels last: T, H, W, C), `pool` (2048, the mean of layer4) and `logits` (400).
+Batch normalisation has eps 1e-3, and the option `normalisation` says who trained the weights: `vmz`, or `mmaction2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from extractors.base import ExtractorError, Takes
+from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, choose, require_outputs, without_prefix
+
+VERSION = 1
+TAKES: Takes = "clips"
+CLASSES = 400
+WIDTHS = (64, 128, 256, 512)  # of the depthwise convolutions; a block's output is four times as wide
+NETWORKS = {"ir_csn50": (3, 4, 6, 3), "ir_csn101": (3, 4, 23, 3), "ir_csn152": (3, 8, 36, 3)}
+OUTPUTS = ("layer1", "layer2", "layer3", "layer4", "pool", "logits")
+PREPARATIONS = {
+    "vmz": Preparation(resize=256, crop=224, mean=(110.201, 100.64, 95.9966), std=(58.1489, 56.4701, 55.3324)),
+    "mmaction2": Preparation(resize=256, crop=224, mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375)),
+}
+
+
+class Unit(nn.Module):
+    """Convolution without bias and batch normalisation."""
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int | tuple[int, int, int] = 1,
+        *,
+        stride: int | tuple[int, int, int] = 1,
+        padding: int | tuple[int, int, int] = 0,
+        groups: int = 1,
+    ) -> None:
+        super().__init__()
+        self.conv = nn.Conv3d(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
+        self.bn = nn.BatchNorm3d(outputs, eps=1e-3)
+
+    def forward(self, clips: Tensor) -> Tensor:
+        return self.bn(self.conv(clips))
+
+
+class Block(nn.Module):
+    def __init__(self, inputs: int, width: int, stride: int) -> None:
+        super().__init__()
+        outputs = 4 * width
+        self.conv1 = Unit(inputs, width)
+        self.conv2 = Unit(width, width, 3, stride=stride, padding=1, groups=width)  # each channel by itself
+        self.conv3 = Unit(width, outputs)
+        self.downsample = Unit(inputs, outputs, stride=stride) if inputs != outputs else nn.Identity()
+
+    def forward(self, clips: Tensor) -> Tensor:
+        inner = F.relu(self.conv2(F.relu(self.conv1(clips))))
+        return F.relu(self.conv3(inner) + self.downsample(clips))
+
+
+class Csn(nn.Module):
+    def __init__(self, blocks: Sequence[int]) -> None:
+        super().__init__()
+        self.conv1 = Unit(3, 64, (3, 7, 7), stride=(1, 2, 2), padding=(1, 3, 3))
+        inputs = 64
+        for number, (count, width) in enumerate(zip(blocks, WIDTHS, strict=True), 1):
+            self.add_module(f"layer{number}", _layer(inputs, width, count=count, stride=1 if number == 1 else 2))
+            inputs = 4 * width
+        self.fc = nn.Linear(inputs, CLASSES)
+
+    def forward(self, clips: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """Layer after layer of (B, 3, T, 224, 224)."""
+        clips = F.max_pool3d(F.relu(self.conv1(clips)), (1, 3, 3), stride=(1, 2, 2), padding=(0, 1, 1))
+        for name in OUTPUTS[:4]:
+            clips = self.get_submodule(name)(clips)
+            yield name, clips
+        pooled = clips.mean((2, 3, 4))
+        yield "pool", pooled
+        yield "logits", self.fc(pooled)
+
+
+def _layer(inputs: int, width: int, *, count: int, stride: int) -> nn.Sequential:
+    rest = (Block(4 * width, width, 1) for _ in range(count - 1))
+    return nn.Sequential(Block(inputs, width, stride), *rest)
+
+
+def map_published(state: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The state of `Csn` from mmaction2's names: `backbone.`, depthwise `conv2.0.`, head `cls_head.fc_cls.`."""
+    names = without_prefix(state, "module.", "backbone.").items()
+    return {name.replace(".conv2.0.", ".conv2.").replace("cls_head.fc_cls.", "fc."): tensor for name, tensor in names}
+
+
+def build(
+    network: str,
+    *,
+    outputs: Sequence[str],
+    weights: Mapping[str, Tensor] | None,
+    window: int = 32,
+    device: str = "cpu",
+    normalisation: str = "vmz",
+) -> WindowExtractor:
+    blocks = choose(NETWORKS, network, family="csn")
+    require_outputs(outputs, known=OUTPUTS, network=network)
+    if normalisation not in PREPARATIONS:
+        raise ExtractorError(f"normalisation is '{normalisation}', allowed: {', '.join(PREPARATIONS)}")
+    torch.manual_seed(RANDOM_SEED)
+    model = Csn(blocks)
+    if weights is not None:
+        model.load_state_dict(weights)
+    preparation = PREPARATIONS[normalisation]
+    return WindowExtractor(model, preparation=preparation, outputs=outputs, window=window, device=device)

@@ -1,0 +1,94 @@
+"""3D-ResNeXt (Hara et al. 2018), Kinetics-400, on windows of RGB frames: 8 or 16 of them give one step in time.
+
+Outputs: `layer1` ... `layer4` (channels last: T, H, W, C), `pool` (2048, the mean of layer4) and `logits` (400).
+Pixels stay on the scale 0..255 and only lose a mean: the published weights know neither /255 nor a deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from extractors.base import Takes
+from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, choose, require_outputs, without_prefix
+
+VERSION = 1
+TAKES: Takes = "clips"
+CLASSES = 400
+CARDINALITY = 32
+WIDTHS = (128, 256, 512, 1024)  # of the 3x3x3 convolutions; a block's output is twice as wide
+NETWORKS = {"resnext50_3d": (3, 4, 6, 3), "resnext101_3d": (3, 4, 23, 3), "resnext152_3d": (3, 8, 36, 3)}
+OUTPUTS = ("layer1", "layer2", "layer3", "layer4", "pool", "logits")
+PREPARATION = Preparation(resize=112, crop=112, mean=(114.7748, 107.7354, 99.4750))  # the authors' "activitynet" mean
+
+
+class Block(nn.Module):
+    def __init__(self, inputs: int, width: int, stride: int) -> None:
+        super().__init__()
+        outputs = 2 * width
+        self.conv1, self.bn1 = nn.Conv3d(inputs, width, 1, bias=False), nn.BatchNorm3d(width)
+        self.conv2 = nn.Conv3d(width, width, 3, stride, padding=1, groups=CARDINALITY, bias=False)
+        self.bn2 = nn.BatchNorm3d(width)
+        self.conv3, self.bn3 = nn.Conv3d(width, outputs, 1, bias=False), nn.BatchNorm3d(outputs)
+        self.downsample: nn.Module = nn.Identity()
+        if inputs != outputs:  # shortcut "B": a projection; "A", subsampling and zeros, is not what was published
+            projection = nn.Conv3d(inputs, outputs, 1, stride, bias=False)
+            self.downsample = nn.Sequential(projection, nn.BatchNorm3d(outputs))
+
+    def forward(self, clips: Tensor) -> Tensor:
+        inner = F.relu(self.bn1(self.conv1(clips)))
+        inner = F.relu(self.bn2(self.conv2(inner)))
+        return F.relu(self.bn3(self.conv3(inner)) + self.downsample(clips))
+
+
+class ResNeXt3d(nn.Module):
+    def __init__(self, blocks: Sequence[int]) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv3d(3, 64, 7, stride=(1, 2, 2), padding=3, bias=False)
+        self.bn1 = nn.BatchNorm3d(64)
+        inputs = 64
+        for number, (count, width) in enumerate(zip(blocks, WIDTHS, strict=True), 1):
+            self.add_module(f"layer{number}", _layer(inputs, width, count=count, stride=1 if number == 1 else 2))
+            inputs = 2 * width
+        self.fc = nn.Linear(inputs, CLASSES)
+
+    def forward(self, clips: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """Layer after layer of (B, 3, T, 112, 112)."""
+        clips = F.max_pool3d(F.relu(self.bn1(self.conv1(clips))), 3, stride=2, padding=1)
+        for name in OUTPUTS[:4]:
+            clips = self.get_submodule(name)(clips)
+            yield name, clips
+        pooled = clips.mean((2, 3, 4))
+        yield "pool", pooled
+        yield "logits", self.fc(pooled)
+
+
+def _layer(inputs: int, width: int, *, count: int, stride: int) -> nn.Sequential:
+    rest = (Block(2 * width, width, 1) for _ in range(count - 1))
+    return nn.Sequential(Block(inputs, width, stride), *rest)
+
+
+def map_published(state: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The state of `ResNeXt3d` from the authors' checkpoint, whose names begin with `module.`."""
+    return without_prefix(state, "module.")
+
+
+def build(
+    network: str,
+    *,
+    outputs: Sequence[str],
+    weights: Mapping[str, Tensor] | None,
+    window: int = 16,
+    device: str = "cpu",
+) -> WindowExtractor:
+    blocks = choose(NETWORKS, network, family="resnext3d")
+    require_outputs(outputs, known=OUTPUTS, network=network)
+    torch.manual_seed(RANDOM_SEED)
+    model = ResNeXt3d(blocks)
+    if weights is not None:
+        model.load_state_dict(weights)
+    return WindowExtractor(model, preparation=PREPARATION, outputs=outputs, window=window, device=device)

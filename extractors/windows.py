@@ -1,0 +1,120 @@
+"""What networks on windows of frames share: how a frame is prepared, and how the wanted layers are kept.
+
+Such a network is a module that yields (name, tensor) layer after layer, so that nothing behind the last wanted one is
+computed. Maps are stored with channels last: (T, H, W, C).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torchvision.transforms.v2 import functional as transforms
+
+from extractors.base import Extractor, ExtractorError, UnknownOutputError
+
+RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
+Network = TypeVar("Network")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """Bilinear resize, centre crop, then (value - mean) / std on the scale 0..255."""
+
+    resize: int | tuple[int, int]  # the short side, or (height, width) whatever the picture's shape
+    crop: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    antialias: bool = True  # as PIL resizes; without, as OpenCV and torch's interpolate do
+
+    def __call__(self, frame: np.ndarray) -> Tensor:
+        size = [self.resize] if isinstance(self.resize, int) else list(self.resize)
+        picture = resized(torch.from_numpy(frame).permute(2, 0, 1), size, antialias=self.antialias)
+        cropped = transforms.center_crop(picture, [self.crop, self.crop])
+        mean, std = torch.tensor([self.mean, self.std])[..., None, None]
+        return (cropped - mean) / std  # (3, crop, crop)
+
+    def describe(self) -> dict[str, Any]:
+        library = "torch uint8" if self.antialias else "torch float, rounded"
+        return asdict(self) | {
+            "interpolation": "bilinear",
+            "resize_library": library,
+            "scale": "0..255",
+            "channels": "RGB",
+        }
+
+
+def resized(picture: Tensor, size: list[int], *, antialias: bool) -> Tensor:
+    """Whole grey levels: with antialiasing those of PIL, without those of torchvision's video transforms and OpenCV.
+
+    Without it torch would interpolate 8-bit pictures in whole numbers and be off by one in a fifth of the pixels.
+    """
+    if antialias:
+        return transforms.resize(picture, size, antialias=True).float()
+    return transforms.resize(picture.float(), size, antialias=False).round()
+
+
+class WindowExtractor(Extractor):
+    takes = "clips"
+
+    def __init__(
+        self, network: nn.Module, *, preparation: Preparation, outputs: Sequence[str], window: int, device: str
+    ) -> None:
+        self.device = torch.device(device)
+        self.network = network.eval().to(self.device)
+        self.preparation = preparation
+        self.preprocessing = preparation.describe()
+        self.names = tuple(outputs)
+        self.outputs = shapes(network, (3, window, preparation.crop, preparation.crop), outputs)
+
+    def prepare(self, frame: np.ndarray) -> Tensor:
+        return self.preparation(frame)
+
+    @torch.inference_mode()
+    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+        """(B, T, 3, H, W) -> one row a window."""
+        return tapped(self.network(batch.to(self.device).transpose(1, 2)), self.names)
+
+
+def tapped(layers: Iterable[tuple[str, Tensor]], wanted: Collection[str]) -> dict[str, Tensor]:
+    """The wanted layers with channels last; the network is not asked for more once all are there."""
+    found: dict[str, Tensor] = {}
+    for name, tensor in layers:
+        if name in wanted:
+            found[name] = tensor.movedim(1, -1).contiguous()
+        if len(found) == len(set(wanted)):
+            break
+    return {name: found[name] for name in wanted}
+
+
+@torch.inference_mode()
+def shapes(network: nn.Module, clip: Sequence[int], wanted: Collection[str]) -> dict[str, tuple[int, ...]]:
+    """Of one row of each layer, found without computing anything."""
+    blank = copy.deepcopy(network).to("meta")
+    rows = tapped(blank(torch.empty(1, *clip, device="meta")), wanted)
+    return {name: tuple(tensor.shape[1:]) for name, tensor in rows.items()}
+
+
+def choose(networks: Mapping[str, Network], name: str, *, family: str) -> Network:
+    if name not in networks:
+        raise ExtractorError(f"{family} has no network '{name}'; it has: {', '.join(networks)}")
+    return networks[name]
+
+
+def require_outputs(outputs: Sequence[str], *, known: Sequence[str], network: str) -> None:
+    unknown = [name for name in outputs if name not in known]
+    if unknown:
+        raise UnknownOutputError(network, unknown, known)
+
+
+def without_prefix(state: Mapping[str, Any], *prefixes: str) -> dict[str, Any]:
+    """A published state dictionary, taken out of its checkpoint and free of the names of its wrappers."""
+    tensors = state.get("state_dict", state)
+    for prefix in prefixes:
+        tensors = {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
+    return dict(tensors)

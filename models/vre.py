@@ -1,0 +1,247 @@
+"""VRE (Shi et al., "Watch it twice: video captioning with a refocused video encoder", 2019).
+
+The video is read outwards from a key frame, first from the middle, then from the frame that the first reading points
+at; the same decoder captions both readings, and the second is what the model says. Equation numbers are the paper's;
+docs/models.md says where it errs and what we do.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from models.base import Captioner, Features, Input, Lesson, State, Step
+from models.layers import masked_mean, masked_softmax
+
+WATCH = ("refocus", "once", "never")
+JOINT, FIRST, CONSTANT = range(3)
+PHASES = {"joint": JOINT, "first": FIRST, "constant": CONSTANT}
+SURE = 1e-6  # keeps log(alpha) and log(1 - alpha) finite
+
+
+class Video(NamedTuple):
+    frames: Tensor  # (B, K, C)
+    mask: Tensor  # (B, K)
+    sound: Tensor  # (B, S), S = 0 where the run has none
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.mask.sum(1)  # (B,)
+
+
+class Vre(Captioner):
+    """`watch`: refocus is the paper's model, once its KBiGRU rows, never its row of attention alone."""
+
+    inputs: ClassVar = {
+        "appearance": Input("appearance", "pool"),
+        "places": Input("regions", "grid", optional=True),  # the same network's maps: v^s is their mean over time
+        "sound": Input("sound", "embedding", optional=True),
+    }
+    stages: ClassVar = frozenset(PHASES)
+    phase: Tensor  # in the state dictionary, so that a resumed or opened run goes on where it was
+
+    def __init__(
+        self,
+        *,
+        vocabulary: int,
+        sizes: dict[str, int],
+        hidden_size: int = 512,  # of the words too: the video takes the place of the word before the first
+        dropout: float = 0.5,
+        watch: str = "refocus",
+        refocus_weight: float = 0.03,
+        quiet_reward: bool = True,
+    ) -> None:
+        super().__init__()
+        if watch not in WATCH:
+            raise ValueError(f"watch is '{watch}'; known: {', '.join(WATCH)}")
+        self.refocus_weight, self.quiet_reward = refocus_weight, quiet_reward
+        channels, sound = sizes["appearance"], sizes.get("sound", 0)
+        shape = {"channels": channels, "sound": sound, "hidden": hidden_size}
+        self.encoder = {"refocus": RefocusingEncoder, "once": Encoder}[watch](**shape) if watch != "never" else None
+        self.scout = RefocusingEncoder(**shape).requires_grad_(False) if watch == "refocus" else None
+        self.register_buffer("phase", torch.tensor(JOINT))
+        self.frames = ProductAttention(query=2 * hidden_size, memory=channels, width=hidden_size)
+        self.places = None
+        if "places" in sizes:
+            self.places = ProductAttention(query=2 * hidden_size, memory=sizes["places"], width=hidden_size)
+        self.embed = nn.Embedding(vocabulary, hidden_size, padding_idx=0)
+        self.cell = nn.LSTMCell(channels + sizes.get("places", 0) + sound + hidden_size, hidden_size)
+        self.read = nn.Sequential(nn.Dropout(dropout), nn.Linear(hidden_size, vocabulary))
+
+    def begin(self, stage: str) -> None:
+        """`first`: step 1 alone. `joint`: both steps. `constant`: afresh, with the key frames of the model so far."""
+        if self.scout is None or self.encoder is None or not stage:
+            return
+        self.phase.fill_(PHASES[stage])
+        if stage == "constant":
+            self.scout.load_state_dict(self.encoder.state_dict())
+            for name, part in self.named_children():
+                if name != "scout":
+                    part.apply(_reset)
+
+    def encode(self, features: Features) -> State:
+        frames, mask = features["appearance"]
+        sound = masked_mean(*features["sound"]) if "sound" in features else frames.new_zeros(len(frames), 0)
+        state = {"frames": frames, "mask": mask, "sound": sound, "frame_keys": self.frames.keys(frames)}
+        if self.places is not None:
+            grid, real = features["places"]
+            cells = grid.flatten(2, -2)  # (B, K, n, C)
+            means = masked_mean(cells.flatten(2), real).unflatten(1, cells.shape[2:])  # (B, n, C) Eq. 3
+            state |= {"cells": means, "cell_keys": self.places.keys(means)}
+        return state | self._watch(Video(frames, mask, sound))
+
+    def _watch(self, video: Video) -> State:
+        """Algorithm 1: what is captioned, and what the loss needs of the two readings."""
+        if self.encoder is None:
+            return start(video.frames.new_zeros(len(video.frames), self.cell.hidden_size))
+        first, around_middle = self.encoder.first(video)
+        if not isinstance(self.encoder, RefocusingEncoder) or self.phase == FIRST:
+            return start(first)
+        weights = self._constant(video) if self.phase == CONSTANT else self.encoder.refocus(video, first)  # (B, K)
+        focus, key = weights.max(1)  # (B,) Eq. 11
+        return start(self.encoder.second(video, around_middle, key)) | {"first": first, "key": key, "focus": focus}
+
+    @torch.no_grad()
+    def _constant(self, video: Video) -> Tensor:
+        return self.scout.refocus(video, self.scout.first(video)[0]) if self.scout else video.mask.float()
+
+    def step(self, state: State, words: Tensor) -> Step:
+        """Algorithm 2."""
+        query = torch.cat([state["video"], state["hidden"]], 1)
+        times = self.frames(query, state["frame_keys"], state["mask"])  # (B, K)
+        attention = {"time": times}
+        given = [torch.einsum("bk,bkc->bc", times, state["frames"])]
+        if self.places is not None:
+            keys = state["cell_keys"]
+            attention["place"] = self.places(query, keys, keys.new_ones(keys.shape[:2], dtype=torch.bool))  # (B, n)
+            given.append(torch.einsum("bn,bnc->bc", attention["place"], state["cells"]))
+        # There is no word before the first: the video itself takes its place.
+        previous = torch.where(state["begun"], self.embed(words), state["video"])  # (B, H)
+        hidden, cell = self.cell(torch.cat([*given, state["sound"], previous], 1), (state["hidden"], state["cell"]))
+        moved = {"hidden": hidden, "cell": cell, "begun": torch.ones_like(state["begun"])}
+        return Step(state | moved, hidden, attention)
+
+    def logits(self, output: Tensor) -> Tensor:
+        return self.read(output)
+
+    def loss(self, lesson: Lesson) -> Tensor:
+        """Eq. 22 per word: both steps' cross-entropy and, while the key frames are still sought, L_R+."""
+        state = lesson.state
+        if "first" not in state:
+            return super().loss(lesson)
+        first, second = lesson.score(state | start(state["first"])), lesson.score(state)
+        total = first.loss + second.loss  # (N,)
+        if self.phase == JOINT:
+            total = total + self.refocus_weight * self._refocus_loss(lesson, first.nll - second.nll)
+        return total.sum() / second.words
+
+    def _refocus_loss(self, lesson: Lesson, reward: Tensor) -> Tensor:
+        """(N,) Each caption's reward beside that of the epoch before; none in its first epoch."""
+        if self.quiet_reward:
+            state = lesson.state
+            reward = lesson.quietly(state | start(state["first"])).nll - lesson.quietly(state).nll  # Eq. 20
+        table = lesson.tables.setdefault("reward", reward.new_full((lesson.pairs,), torch.nan))
+        better = (reward - table[lesson.captions]).detach().nan_to_num()  # (N,)
+        table[lesson.captions] = reward.detach()
+        return refocus_loss(better, lesson.state["focus"][lesson.video_of])
+
+
+def refocus_loss(better: Tensor, focus: Tensor) -> Tensor:
+    """Eq. 21 with its sign put right: a key frame that did worse must become less likely, not more."""
+    focus = focus.clamp(SURE, 1 - SURE)
+    return -better.abs() * torch.where(better > 0, focus.log(), (1 - focus).log())
+
+
+def start(video: Tensor) -> State:
+    """The decoder before the first word: the video is the cell, and the hidden state is zero."""
+    begun = torch.zeros(len(video), 1, dtype=torch.bool, device=video.device)
+    return {"video": video, "hidden": torch.zeros_like(video), "cell": video, "begun": begun}
+
+
+class Encoder(nn.Module):
+    """Step 1 of Algorithm 1: the video read outwards from its middle, and its sound."""
+
+    def __init__(self, *, channels: int, sound: int, hidden: int) -> None:
+        super().__init__()
+        self.read = KeyFrameGru(channels=channels, hidden=hidden)
+        self.hear = nn.Linear(hidden + sound, hidden)  # W_a
+
+    def first(self, video: Video) -> tuple[Tensor, Tensor]:
+        """o1 and h1, both (B, H)."""
+        around_middle = self.read(video.frames, video.lengths, video.lengths // 2)
+        return self.with_sound(around_middle, video), around_middle
+
+    def with_sound(self, read: Tensor, video: Video) -> Tensor:
+        return torch.tanh(self.hear(torch.cat([read, video.sound], 1)))
+
+
+class RefocusingEncoder(Encoder):
+    """Step 2: the choice of the key frame, and the video read again from there by the same KBiGRU."""
+
+    def __init__(self, *, channels: int, sound: int, hidden: int) -> None:
+        super().__init__(channels=channels, sound=sound, hidden=hidden)
+        self.attend = ProductAttention(query=hidden, memory=channels, width=hidden)
+        self.merge = nn.Linear(2 * hidden, hidden)  # W_m
+
+    def refocus(self, video: Video, first: Tensor) -> Tensor:
+        return self.attend(first, self.attend.keys(video.frames), video.mask)  # (B, K) Eqs. 8-9
+
+    def second(self, video: Video, around_middle: Tensor, key: Tensor) -> Tensor:
+        """o2 (B, H)."""
+        around_key = self.read(video.frames, video.lengths, key)
+        return self.with_sound(torch.tanh(self.merge(torch.cat([around_middle, around_key], 1))), video)
+
+
+class KeyFrameGru(nn.Module):
+    """KBiGRU (Eqs. 4-7): from the key frame back to the first frame, and from the key frame on to the last."""
+
+    def __init__(self, *, channels: int, hidden: int) -> None:
+        super().__init__()
+        self.back = nn.GRU(channels, hidden, batch_first=True)
+        self.ahead = nn.GRU(channels, hidden, batch_first=True)
+        self.combine = nn.Linear(2 * hidden, hidden)  # W_c
+
+    def forward(self, frames: Tensor, lengths: Tensor, key: Tensor) -> Tensor:
+        """(B, K, C), real frames (B,), key frames (B,) -> (B, H)."""
+        away = torch.arange(frames.shape[1], device=frames.device)
+        back = _last(self.back, _rows(frames, key.unsqueeze(1) - away), key + 1)
+        ahead = _last(self.ahead, _rows(frames, key.unsqueeze(1) + away), lengths - key)
+        return torch.tanh(self.combine(torch.cat([back, ahead], 1)))
+
+
+class ProductAttention(nn.Module):
+    """w' tanh(W q * U x) (Eqs. 8 and 14); their biases shift all scores alike, so that softmax drops them."""
+
+    def __init__(self, *, query: int, memory: int, width: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query, width, bias=False)
+        self.memory = nn.Linear(memory, width, bias=False)
+        self.score = nn.Linear(width, 1, bias=False)
+
+    def keys(self, memory: Tensor) -> Tensor:
+        return self.memory(memory)  # (B, L, W)
+
+    def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        return masked_softmax(self.score(torch.tanh(self.query(query).unsqueeze(1) * keys)).squeeze(-1), mask)
+
+
+def _rows(frames: Tensor, wanted: Tensor) -> Tensor:
+    """Frames in another order (B, K, C); those beyond either end are never read."""
+    wanted = wanted.clamp(0, frames.shape[1] - 1)
+    return frames.gather(1, wanted.unsqueeze(-1).expand(-1, -1, frames.shape[2]))
+
+
+def _last(reader: nn.GRU, rows: Tensor, lengths: Tensor) -> Tensor:
+    """The state after the last real row (B, H)."""
+    packed = nn.utils.rnn.pack_padded_sequence(rows, lengths.cpu(), batch_first=True, enforce_sorted=False)
+    return reader(packed)[1].squeeze(0)
+
+
+def _reset(module: nn.Module) -> None:
+    if callable(reset := getattr(module, "reset_parameters", None)):
+        reset()
+
+
+build = Vre

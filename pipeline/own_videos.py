@@ -1,0 +1,111 @@
+"""Captions for any videos, by the stages that made the run: guarded decoding, its own extractors, beam search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.captioning import Said, caption_videos
+from pipeline.console import Console
+from pipeline.errors import InputError, UsageError
+from pipeline.execution import Executor
+from pipeline.fingerprint import differences
+from pipeline.index import VideoIndex, read_index
+from pipeline.params import Caption, Decode, Extract, pick
+from pipeline.runs import open_run
+from pipeline.stages import decode, extract
+from pipeline.store import Store, open_store
+
+
+@dataclass(frozen=True)
+class Captioned:
+    said: dict[str, Said]
+    refused: dict[str, str]  # video -> why there is no sentence
+    index: VideoIndex
+    record: dict[str, Any]  # the run's own
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the run's own project says; `work` is a folder for the index and the stores of these videos."""
+
+    extractors: Mapping[str, Extract]
+    decode: Decode
+    caption: Caption
+    executor: Executor
+    device: str
+    work: Path
+
+
+def caption_own(videos: Sequence[Path], *, run: Path, settings: Settings, console: Console) -> Captioned:
+    """A sentence for each video that can be used; the others with their reason."""
+    if not (run / "run.json").is_file():
+        raise InputError(f"there is no run at {run}", hint=f"dvc repro train@{run.name}")
+    record = json.loads((run / "run.json").read_text())
+    index = _decoded(videos, settings=settings, console=console)
+    refused = {id_: f"{row.reason}: {row.message}" for id_, row in index.quarantined.items()}
+    refused |= _extracted(record, settings=settings, console=console)
+    trained = open_run(run, device=settings.device, features=settings.work / "features")
+    usable = [video_id for video_id in index.rows if video_id not in refused]
+    said = caption_videos(
+        trained.model,
+        trained.source,
+        usable,
+        vocabulary=trained.vocabulary,
+        beam=settings.caption.beam,
+        max_words=settings.caption.max_words,
+        length_power=settings.caption.length_power,
+        device=settings.device,
+    )
+    return Captioned(said, refused, index, record)
+
+
+def _decoded(videos: Sequence[Path], *, settings: Settings, console: Console) -> VideoIndex:
+    out = settings.work / "index"
+    every = settings.decode.model_copy(update={"max_failed": 10**9})  # a bad file costs itself
+    decode.run(videos=videos, out=out, params=every, console=console)
+    index = read_index(out)
+    if not index.rows:
+        reasons = "; ".join(f"{id_}: {row.message}" for id_, row in index.quarantined.items())
+        raise InputError(f"none of these is a usable video ({reasons})")
+    return index
+
+
+def _extracted(record: Mapping[str, Any], *, settings: Settings, console: Console) -> dict[str, str]:
+    """Make the stores that the run was trained on; the videos that an extractor failed on."""
+    wanted = {facts["store"]: facts["fingerprint_sha256"] for facts in record["features"].values()}
+    params = {
+        name: pick(dict(settings.extractors), name, kind="extractor").model_copy(update={"max_failed": 10**9})
+        for name in wanted
+    }
+    folder = settings.work / "features"
+    extract.run(
+        params,
+        index=settings.work / "index",
+        outs={name: folder / name for name in wanted},
+        executor=settings.executor,
+        device=settings.device,
+        console=console,
+    )
+    failed: dict[str, str] = {}
+    for name, fingerprint in wanted.items():
+        store = open_store(folder / name)
+        _require_same_features(store, fingerprint, run=record["run"])
+        failed |= {id_: f"{facts['reason']} in {name}" for id_, facts in store.manifest["failures"].items()}
+    return failed
+
+
+def _require_same_features(store: Store, fingerprint: str, *, run: str) -> None:
+    """A model reads numbers; if they mean something else than in training, its sentences mean nothing."""
+    if store.manifest["fingerprint_sha256"] == fingerprint:
+        return
+    name = store.folder.name
+    trained_on = Path("features") / name
+    changed = ""
+    if (trained_on / "store.json").is_file():
+        fields = differences(open_store(trained_on).manifest["fingerprint"], store.manifest["fingerprint"])
+        changed = ": " + ", ".join(f"{field} {before} -> {after}" for field, before, after in fields[:4])
+    raise UsageError(f"'{run}' was trained on other features than extract.{name} now makes{changed}", hint="dvc repro")

@@ -1,0 +1,142 @@
+"""ir-CSN: the published shapes, names and number of parameters, the same numbers as an independent implementation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from extractors import csn
+from extractors.base import ExtractorError
+from tests.extractors.published import Named, norm, numbered, strictly_loaded
+
+SHAPES = {
+    "layer1": (32, 56, 56, 256),
+    "layer2": (16, 28, 28, 512),
+    "layer3": (8, 14, 14, 1024),
+    "layer4": (4, 7, 7, 2048),
+    "pool": (2048,),
+    "logits": (400,),
+}
+
+
+def published_shapes() -> Iterator[Named]:
+    """As mmaction2 writes them: a convolution and its normalisation in a module, the depthwise one in a list."""
+
+    def unit(name: str, outputs: int, inputs: int, *kernel: int) -> Iterator[Named]:
+        yield f"{name}.conv.weight", (outputs, inputs, *kernel)
+        yield from norm(f"{name}.bn", outputs)
+
+    yield from unit("backbone.conv1", 64, 3, 3, 7, 7)
+    inputs = 64
+    for layer, (blocks, width) in enumerate([(3, 64), (8, 128), (36, 256), (3, 512)], 1):
+        for block in range(blocks):
+            name = f"backbone.layer{layer}.{block}"
+            yield from unit(f"{name}.conv1", width, inputs, 1, 1, 1)
+            yield from unit(f"{name}.conv2.0", width, 1, 3, 3, 3)
+            yield from unit(f"{name}.conv3", 4 * width, width, 1, 1, 1)
+            if block == 0:
+                yield from unit(f"{name}.downsample", 4 * width, inputs, 1, 1, 1)
+            inputs = 4 * width
+    yield "cls_head.fc_cls.weight", (400, 2048)
+    yield "cls_head.fc_cls.bias", (400,)
+
+
+def test_every_layer_has_the_published_shape_and_the_network_its_size() -> None:
+    extractor = csn.build("ir_csn152", outputs=list(SHAPES), weights=None)
+
+    assert extractor.outputs == SHAPES
+    assert sum(each.numel() for each in extractor.network.parameters()) / 1e6 == pytest.approx(29.70, abs=0.005)
+
+
+def test_the_published_state_loads_strictly_and_lands_where_it_belongs() -> None:
+    state = numbered(published_shapes())
+    with torch.device("meta"):
+        network = csn.Csn(csn.NETWORKS["ir_csn152"])
+
+    loaded = strictly_loaded(network, csn.map_published({"meta": {}, "state_dict": state}))
+
+    assert sorted(loaded.values()) == [float(number) for number in range(len(state))]
+    assert loaded["layer3.35.conv2.bn.running_var"] == state["backbone.layer3.35.conv2.0.bn.running_var"][0]
+    assert loaded["layer4.0.downsample.conv.weight"] == state["backbone.layer4.0.downsample.conv.weight"].flatten()[0]
+    assert loaded["fc.bias"] == state["cls_head.fc_cls.bias"][0]
+
+
+def their_state(network: csn.Csn) -> dict[str, torch.Tensor]:
+    """Ours by pytorchvideo's names."""
+    parts = {"conv1": "conv_a", "conv2": "conv_b", "conv3": "conv_c"}
+    state = {}
+    for name, tensor in network.state_dict().items():
+        name = re.sub(r"^conv1\.conv\.", "blocks.0.conv.", name)
+        name = re.sub(r"^conv1\.bn\.", "blocks.0.norm.", name)
+        name = re.sub(r"^layer(\d)\.(\d+)\.", r"blocks.\1.res_blocks.\2.", name)
+        name = name.replace("downsample.conv.", "branch1_conv.").replace("downsample.bn.", "branch1_norm.")
+        for ours, theirs in parts.items():
+            name = name.replace(f".{ours}.conv.", f".branch2.{theirs}.")
+            name = name.replace(f".{ours}.bn.", f".branch2.{theirs.replace('conv', 'norm')}.")
+        state[re.sub(r"^fc\.", "blocks.5.proj.", name)] = tensor
+    return state
+
+
+def test_the_same_numbers_as_pytorchvideo() -> None:
+    """Its CSN-50 with our weights, and eps 1e-3 as published: with PyTorch's own 1e-5 the last layer is another."""
+    theirs = pytest.importorskip("pytorchvideo.models.csn").create_csn(
+        model_depth=50, stem_pool=torch.nn.MaxPool3d, head_pool_kernel_size=(1, 2, 2)
+    )
+    ours = csn.build("ir_csn50", outputs=["layer2", "layer4", "logits"], weights=None, window=8)
+    shake_statistics(ours.network)
+    theirs.load_state_dict(their_state(ours.network))
+    clip = torch.randn(1, 8, 3, 64, 64)
+
+    found = ours(clip)
+    drifted, _ = run_theirs(theirs, clip, eps=1e-5)
+    layer4, logits = run_theirs(theirs, clip, eps=1e-3)
+
+    torch.testing.assert_close(found["layer4"], layer4, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(found["logits"], logits, rtol=1e-3, atol=1e-4)
+    assert float((found["layer4"] - drifted).abs().max()) > 0.01 * float(layer4.abs().max())
+
+
+def shake_statistics(network: torch.nn.Module) -> None:
+    """Normalisations as a trained network has them: all different, some variances small enough for eps to matter."""
+    numbers = torch.Generator().manual_seed(1)
+    for module in network.modules():
+        if isinstance(module, torch.nn.BatchNorm3d):
+            module.running_mean.uniform_(-0.1, 0.1, generator=numbers)
+            module.running_var.uniform_(0.002, 0.2, generator=numbers)
+            module.weight.data.uniform_(0.2, 0.6, generator=numbers)
+
+
+@torch.inference_mode()
+def run_theirs(network: torch.nn.Module, clip: torch.Tensor, *, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
+    for module in network.modules():
+        if isinstance(module, torch.nn.BatchNorm3d):
+            module.eps = eps
+    maps = clip.transpose(1, 2)
+    for block in network.eval().blocks[:5]:
+        maps = block(maps)
+    return maps.permute(0, 2, 3, 4, 1), network.blocks[5](maps)
+
+
+@pytest.mark.parametrize(
+    ("normalisation", "expected"),
+    [
+        ("vmz", [(255 - 110.201) / 58.1489, (255 - 100.64) / 56.4701, (255 - 95.9966) / 55.3324]),
+        ("mmaction2", [(255 - 123.675) / 58.395, (255 - 116.28) / 57.12, (255 - 103.53) / 57.375]),
+    ],
+)
+def test_pixels_are_normalised_as_those_who_trained_did(normalisation: str, expected: list[float]) -> None:
+    extractor = csn.build("ir_csn50", outputs=["pool"], weights=None, normalisation=normalisation)
+
+    white = extractor.prepare(np.full((300, 400, 3), 255, np.uint8))
+
+    assert white.shape == (3, 224, 224)
+    assert white[:, 0, 0].tolist() == pytest.approx(expected)
+
+
+def test_an_unknown_normalisation_lists_the_known() -> None:
+    with pytest.raises(ExtractorError, match="normalisation is 'caffe', allowed: vmz, mmaction2"):
+        csn.build("ir_csn50", outputs=["pool"], weights=None, normalisation="caffe")

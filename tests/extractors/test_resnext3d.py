@@ -1,0 +1,109 @@
+"""3D-ResNeXt: the authors' shapes, names and pixels, and rows of clips of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from extractors import resnext3d
+from extractors.base import ExtractorError
+from pipeline import sampling
+from pipeline.forwarding import forward
+from pipeline.params import Sampling
+from tests.extractors.published import Named, norm, numbered, strictly_loaded
+
+SHAPES = {  # frames -> rows, channels last
+    8: {"layer1": (4, 28, 28, 256), "layer2": (2, 14, 14, 512), "layer3": (1, 7, 7, 1024), "layer4": (1, 4, 4, 2048)},
+    16: {"layer1": (8, 28, 28, 256), "layer2": (4, 14, 14, 512), "layer3": (2, 7, 7, 1024), "layer4": (1, 4, 4, 2048)},
+    64: {"layer4": (4, 4, 4, 2048)},
+}
+
+
+@pytest.fixture(scope="module")
+def small() -> resnext3d.WindowExtractor:
+    """The same blocks, fewer of them."""
+    return resnext3d.build("resnext50_3d", outputs=["pool", "layer3", "layer4"], weights=None, window=8)
+
+
+def published_shapes() -> Iterator[Named]:
+    """As in the authors' file: blocks [3, 4, 23, 3], cardinality 32, every layer begins with a projection."""
+    yield "module.conv1.weight", (64, 3, 7, 7, 7)
+    yield from norm("module.bn1", 64)
+    inputs = 64
+    for layer, (blocks, width) in enumerate([(3, 128), (4, 256), (23, 512), (3, 1024)], 1):
+        for block in range(blocks):
+            name = f"module.layer{layer}.{block}"
+            yield f"{name}.conv1.weight", (width, inputs, 1, 1, 1)
+            yield from norm(f"{name}.bn1", width)
+            yield f"{name}.conv2.weight", (width, width // 32, 3, 3, 3)
+            yield from norm(f"{name}.bn2", width)
+            yield f"{name}.conv3.weight", (2 * width, width, 1, 1, 1)
+            yield from norm(f"{name}.bn3", 2 * width)
+            if block == 0:
+                yield f"{name}.downsample.0.weight", (2 * width, inputs, 1, 1, 1)
+                yield from norm(f"{name}.downsample.1", 2 * width)
+            inputs = 2 * width
+    yield "module.fc.weight", (400, 2048)
+    yield "module.fc.bias", (400,)
+
+
+@pytest.mark.parametrize("frames", SHAPES)
+def test_every_layer_has_the_published_shape(frames: int) -> None:
+    outputs = [*SHAPES[frames], "pool", "logits"]
+    extractor = resnext3d.build("resnext101_3d", outputs=outputs, weights=None, window=frames)
+
+    assert extractor.outputs == SHAPES[frames] | {"pool": (2048,), "logits": (400,)}
+
+
+def test_the_published_state_loads_strictly_and_lands_where_it_belongs() -> None:
+    state = numbered(published_shapes())
+    with torch.device("meta"):
+        network = resnext3d.ResNeXt3d(resnext3d.NETWORKS["resnext101_3d"])
+
+    loaded = strictly_loaded(network, resnext3d.map_published({"arch": "resnext-101", "state_dict": state}))
+
+    assert loaded == {name.removeprefix("module."): float(value.flatten()[0]) for name, value in state.items()}
+
+
+def test_a_state_of_shortcuts_without_projection_is_refused() -> None:
+    """Shortcut A has no `downsample`; loading it must not leave a random projection behind."""
+    state = {name: value for name, value in numbered(published_shapes()).items() if "downsample" not in name}
+    with torch.device("meta"):
+        network = resnext3d.ResNeXt3d(resnext3d.NETWORKS["resnext101_3d"])
+
+    with pytest.raises(RuntimeError, match="Missing key"):
+        strictly_loaded(network, resnext3d.map_published(state))
+
+
+def test_pixels_lose_their_mean_and_are_not_scaled(small: resnext3d.WindowExtractor) -> None:
+    white = small.prepare(np.full((120, 160, 3), 255, np.uint8))
+
+    expected = torch.tensor([255 - 114.7748, 255 - 107.7354, 255 - 99.4750])
+    torch.testing.assert_close(white, expected[:, None, None].expand(3, 112, 112))
+
+
+def test_pool_is_the_mean_of_the_last_layer(small: resnext3d.WindowExtractor) -> None:
+    rows = small(100 * torch.randn(1, 8, 3, 112, 112))
+
+    assert float(rows["layer4"].std()) > 0
+    torch.testing.assert_close(rows["pool"], rows["layer4"].mean((1, 2, 3)))
+
+
+@pytest.mark.parametrize("frames", [1, 2, 15, 16, 17])
+def test_rows_of_short_clips_line_up_with_single_frames(frames: int, small: resnext3d.WindowExtractor) -> None:
+    rows = sampling.sample(Sampling(window=8, stride=5, tail="each"), frames=frames, times=np.arange(frames) / 25)
+    pictures = np.random.default_rng(0).integers(0, 256, size=(frames, 30, 40, 3), dtype=np.uint8)
+
+    found = forward(small, iter(pictures), rows=rows)
+
+    assert {name: array.shape for name, array in found.items()} == {
+        name: (-(-frames // 5), *shape) for name, shape in small.outputs.items()
+    }
+
+
+def test_an_unknown_network_lists_the_known() -> None:
+    with pytest.raises(ExtractorError, match=r"resnext3d has no network 'resnext18_3d'; it has: .*resnext101_3d"):
+        resnext3d.build("resnext18_3d", outputs=["pool"], weights=None)

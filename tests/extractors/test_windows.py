@@ -1,0 +1,100 @@
+"""What networks on windows share: pictures as PIL resizes them, maps with channels last, taps that stop the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from extractors.base import ExtractorError, UnknownOutputError
+from extractors.windows import Preparation, choose, require_outputs, shapes, tapped, without_prefix
+
+PLAIN = Preparation(resize=112, crop=112, mean=(0.0, 0.0, 0.0))
+
+
+def noise(height: int, width: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, size=(height, width, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(("height", "width"), [(240, 320), (321, 200), (113, 112), (90, 60), (1, 3)])
+def test_pictures_are_resized_as_pil_does_and_cropped_in_the_middle(height: int, width: int) -> None:
+    picture = noise(height, width)
+    scale = 112 / min(height, width)
+    wide, high = (112, int(height * scale)) if width < height else (int(width * scale), 112)
+    resized = np.asarray(Image.fromarray(picture).resize((wide, high), Image.Resampling.BILINEAR), np.float32)
+    top, left = round((high - 112) / 2), round((wide - 112) / 2)
+    expected = resized[top : top + 112, left : left + 112].transpose(2, 0, 1)
+
+    assert np.abs(PLAIN(picture).numpy() - expected).max() <= 1
+
+
+def test_mean_and_deviation_are_on_the_scale_of_pixels() -> None:
+    prepare = Preparation(resize=8, crop=8, mean=(10.0, 20.0, 30.0), std=(2.0, 4.0, 5.0))
+
+    prepared = prepare(np.full((8, 8, 3), 100, np.uint8))
+
+    assert prepared[:, 3, 4].tolist() == [45.0, 20.0, 14.0]
+
+
+def test_a_size_ignores_the_pictures_shape_and_antialiasing_can_be_left_out() -> None:
+    squeezed = Preparation(resize=(128, 171), crop=112, mean=(0.0, 0.0, 0.0), antialias=False)
+    bars = np.zeros((256, 342, 3), np.uint8)
+    bars[:, 0::2] = 200  # halved: an average, whatever the filter; quartered, the plain filter skips two of four
+
+    assert squeezed(bars).shape == (3, 112, 112)
+    assert set(squeezed(bars).unique().tolist()) == {100.0}
+    assert PLAIN(noise(480, 640)).std() < squeezed(noise(480, 640)).std()
+
+
+def test_maps_have_channels_last_and_a_bare_reshape_would_not_do() -> None:
+    clips = torch.arange(5 * 2 * 3 * 4, dtype=torch.float32).view(1, 5, 2, 3, 4)
+
+    grid = tapped([("layer", clips)], ["layer"])["layer"]
+
+    assert grid.shape == (1, 2, 3, 4, 5)
+    assert grid.is_contiguous()
+    assert torch.equal(grid[0, 1, 2, 3], clips[0, :, 1, 2, 3])
+    assert not torch.equal(grid, clips.reshape(1, 2, 3, 4, 5))
+
+
+class Counting(nn.Module):
+    """Yields three layers and remembers how far it was asked to go."""
+
+    asked = 0
+
+    def forward(self, clips: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+        for number in range(1, 4):
+            Counting.asked = number
+            yield f"layer{number}", clips * number
+
+
+def test_nothing_behind_the_last_wanted_layer_is_computed() -> None:
+    clip = torch.ones(1, 2, 1, 1, 1)
+
+    found = tapped(Counting()(clip), ["layer2", "layer1"])
+
+    assert list(found) == ["layer2", "layer1"]
+    assert found["layer2"].flatten().tolist() == [2.0, 2.0]
+    assert Counting.asked == 2
+
+
+def test_shapes_are_those_of_one_row() -> None:
+    assert shapes(Counting(), (3, 4, 5, 6), ["layer3"]) == {"layer3": (4, 5, 6, 3)}
+
+
+def test_what_is_not_there_is_named_with_what_is() -> None:
+    with pytest.raises(ExtractorError, match="csn has no network 'csn9'; it has: a, b"):
+        choose({"a": 1, "b": 2}, "csn9", family="csn")
+    with pytest.raises(UnknownOutputError, match=r"net has no output \['fc9'\]; it has: pool, grid"):
+        require_outputs(["pool", "fc9"], known=["pool", "grid"], network="net")
+
+
+def test_a_state_is_taken_out_of_its_checkpoint_and_wrapper() -> None:
+    checkpoint = {"arch": "net", "state_dict": {"module.conv.weight": 1, "module.module_list.bias": 2}}
+
+    assert without_prefix(checkpoint, "module.") == {"conv.weight": 1, "module_list.bias": 2}
+    assert without_prefix({"conv.weight": 1}) == {"conv.weight": 1}

@@ -1,0 +1,85 @@
+"""The registry as a whole: every entry says where it is from, what proves it, under what licence, and who reads it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from pydantic import ValidationError
+
+from pipeline.weights import RANDOM, REGISTRY, Package, Source, Weights
+
+EXTRACTORS = Path(__file__).parents[2] / "extractors"
+PAPERS = {  # what the five papers use, and the demo
+    *("inception_v4", "resnext101_3d", "i3d_rgb", "i3d_flow", "c3d", "resnet152", "resnext101_32x8d", "ir_csn152"),
+    *("faster_rcnn_vg", "fasterrcnn_resnet50_fpn_coco", "maskrcnn_resnet50_fpn_coco", "vggish", "vggish_pca"),
+    *("openl3_mel256_env", "raft_large", "raft_small", "spynet", "soundnet", "efficientnet_lite0", "mobilenet_v2"),
+    *("vatex_regions", "i3d_flow_raft_large", "i3d_flow_spynet"),
+}
+SOURCES = [
+    pytest.param(source, id=f"{name}-{number}")
+    for name, weights in REGISTRY.items()
+    for number, source in enumerate(weights.sources)
+]
+
+
+def test_what_the_papers_need_is_there() -> None:
+    assert set(REGISTRY) >= PAPERS
+    assert RANDOM not in REGISTRY
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_can_be_found_by_a_person(source: Source) -> None:
+    address = urlsplit(source.url)
+
+    assert address.scheme in {"https", "http"}
+    assert address.hostname
+    assert re.fullmatch(r"[\w.-]+", source.file_name)
+    assert source.package is None or source.sha256, "what a package carries is pinned by its whole hash"
+    if source.package:
+        assert source.package.member.endswith(source.file_name)
+
+
+@pytest.mark.parametrize("source", [each for each in SOURCES if "-" in each.values[0].file_name])
+def test_the_hash_in_a_files_name_is_the_one_that_is_checked(source: Source) -> None:
+    """torchvision, OpenMMLab and others end names in the first eight digits of the sha256."""
+    told = re.search(r"-([0-9a-f]{8})\.pth$", source.file_name)
+    if told:
+        assert (source.sha256 or source.sha256_prefix or "").startswith(told[1])
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_entry_has_a_reader_and_a_licence(name: str) -> None:
+    weights = REGISTRY[name]
+
+    assert weights.licence
+    assert set(weights.parts.values()) <= {part for part, each in REGISTRY.items() if each.sources}
+    if "-NC" in weights.licence and weights.sources:
+        assert weights.terms, "non-commercial weights are shown and accepted"
+    if weights.mapping:
+        if not (EXTRACTORS / f"{weights.mapping.replace('.', '/')}.py").is_file() or weights.mapping == "frames":
+            pytest.skip(f"extractors/{weights.mapping}.py is not in this version")
+        assert callable(importlib.import_module(f"extractors.{weights.mapping}").map_published)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"description": "x", "licence": "MIT"},
+        {"description": "x", "licence": "MIT", "sources": [{"url": "https://a/b", "sha256": "12"}]},
+        {"description": "x", "licence": "MIT", "sources": [{"url": "https://a/b", "sha265": "0" * 64}]},
+        {"description": "x", "licence": "MIT", "sources": [{"url": "https://a/b"}], "parts": {"a.": "b"}},
+    ],
+    ids=["no source", "short hash", "misspelt", "both"],
+)
+def test_an_entry_that_makes_no_sense_is_refused(wrong: dict) -> None:
+    with pytest.raises(ValidationError):
+        Weights.model_validate(wrong)
+
+
+def test_a_package_is_pinned_to_one_version() -> None:
+    with pytest.raises(ValidationError):
+        Package(requirement="some-package>=1.0", sha256="0" * 64, member="x")
