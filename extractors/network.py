@@ -8,6 +8,7 @@ from functools import partial
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from extractors import engines
 from extractors.base import Extractor
@@ -27,12 +28,12 @@ class NetworkExtractor(Extractor):
         """A batch that is on the device through `network`; traced by engines, so it is tensors and nothing else."""
 
     def settle(self, network: nn.Module, *, row: Sequence[int], device: str) -> None:
-        """Make the network ready for batches of `row`-shaped items; one blank row tells the outputs' shapes."""
+        """Make the network ready for batches of `row`-shaped items; a pass without arithmetic tells the shapes."""
         self.device = torch.device(device)
         self.network = network.eval()
         self.example = torch.zeros(1, *row)
-        with torch.no_grad(), engines.Watch() as watch:
-            self.outputs = {name: tuple(rows.shape[1:]) for name, rows in self.forward(self.example).items()}
+        with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True), engines.Watch() as watch:
+            self.outputs = {name: tuple(found.shape[1:]) for name, found in self.forward(torch.zeros(1, *row)).items()}
         engines.fold_batch_norms(self.network, watch.pairs())
         self.network = engines.in_channels_last(self.network).to(self.device)
         self._run: engines.Forward = self.forward

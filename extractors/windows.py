@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import Extractor, ExtractorError, UnknownOutputError
+from extractors.base import ExtractorError, UnknownOutputError
+from extractors.network import NetworkExtractor
 
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 Network = TypeVar("Network")
@@ -59,26 +60,23 @@ def resized(picture: Tensor, size: list[int], *, antialias: bool) -> Tensor:
     return transforms.resize(picture.float(), size, antialias=False).round()
 
 
-class WindowExtractor(Extractor):
+class WindowExtractor(NetworkExtractor):
     takes = "clips"
 
     def __init__(
         self, network: nn.Module, *, preparation: Preparation, outputs: Sequence[str], window: int, device: str
     ) -> None:
-        self.device = torch.device(device)
-        self.network = network.eval().to(self.device)
         self.preparation = preparation
         self.preprocessing = preparation.describe()
         self.names = tuple(outputs)
-        self.outputs = shapes(network, (3, window, preparation.crop, preparation.crop), outputs)
+        self.settle(network, row=(window, 3, preparation.crop, preparation.crop), device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         return self.preparation(frame)
 
-    @torch.inference_mode()
-    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+    def forward(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, T, 3, H, W) -> one row a window."""
-        return tapped(self.network(batch.to(self.device).transpose(1, 2)), self.names)
+        return tapped(self.network(batch.transpose(1, 2)), self.names)
 
 
 def tapped(layers: Iterable[tuple[str, Tensor]], wanted: Collection[str]) -> dict[str, Tensor]:
