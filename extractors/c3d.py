@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from extractors.base import Extractor, ExtractorError, Takes
-from extractors.windows import RANDOM_SEED, choose, require_outputs, resized, shapes, tapped, without_prefix
+from extractors.base import ExtractorError, Takes
+from extractors.windows import RANDOM_SEED, StagedExtractor, choose, require_outputs, resized, without_prefix
 
 VERSION = 1
 TAKES: Takes = "clips"
@@ -98,23 +98,14 @@ def describe(*, direct: bool) -> dict[str, Any]:
     }
 
 
-class C3dExtractor(Extractor):
-    takes = TAKES
-
+class C3dExtractor(StagedExtractor):
     def __init__(self, network: C3d, *, outputs: Sequence[str], window: int, device: str, direct: bool) -> None:
-        self.device = torch.device(device)
-        self.network = network.eval().to(self.device)
-        self.names, self.direct = tuple(outputs), direct
+        self.direct = direct
         self.preprocessing = describe(direct=direct)
-        self.outputs = shapes(network, (3, window, CROP, CROP), outputs)
+        super().__init__(network, outputs=outputs, window=window, side=CROP, device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         return picture(frame, direct=self.direct)
-
-    @torch.inference_mode()
-    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
-        """(B, T, 3, 112, 112) -> one row a window."""
-        return tapped(self.network(batch.to(self.device).transpose(1, 2)), self.names)
 
 
 def map_published(tree: Any) -> dict[str, Tensor]:

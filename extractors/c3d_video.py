@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from extractors.base import Extractor, ExtractorError, Takes
-from extractors.c3d import CROP, POOLS, WINDOW, C3d, describe, load, picture
-from extractors.windows import require_outputs, shapes, tapped
+from extractors.c3d import POOLS, WINDOW, C3dExtractor, load
+from extractors.windows import require_outputs
 
 VERSION = 1
 TAKES: Takes = "video"
@@ -31,29 +31,24 @@ PIECE = 128  # frames
 class C3dVideo(Extractor):
     takes = TAKES
 
-    def __init__(self, network: C3d, *, outputs: Sequence[str], device: str, direct: bool) -> None:
-        self.device = torch.device(device)
-        self.network = network.eval().to(self.device)
-        self.names, self.direct = tuple(outputs), direct
-        self.preprocessing = describe(direct=direct)
-        self.outputs = shapes(network, (3, WINDOW, CROP, CROP), outputs)
+    def __init__(self, clips: C3dExtractor) -> None:
+        self.clips = clips
+        self.device, self.outputs, self.preprocessing = clips.device, clips.outputs, clips.preprocessing
 
     def prepare(self, frame: np.ndarray) -> Tensor:
-        return picture(frame, direct=self.direct)
+        return self.clips.prepare(frame)
 
     @torch.inference_mode()
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
         """(1, N, 3, 112, 112), all frames -> ceil(N / 16) rows."""
-        frames = batch[0].transpose(0, 1)  # (3, N, 112, 112)
-        pieces = [self._piece(frames, first) for first in range(0, frames.shape[1], PIECE)]
-        return {name: torch.cat([piece[name] for piece in pieces]) for name in self.names}
+        pieces = [self._piece(batch, first) for first in range(0, batch.shape[1], PIECE)]
+        return {name: torch.cat([piece[name] for piece in pieces]) for name in self.outputs}
 
-    def _piece(self, frames: Tensor, first: int) -> dict[str, Tensor]:
+    def _piece(self, batch: Tensor, first: int) -> dict[str, Tensor]:
         start = max(0, first - REACH)
-        clip = frames[None, :, start : first + PIECE + REACH].to(self.device)
-        maps = tapped(self.network(clip), self.names)  # (1, T, h, w, C)
-        lead, length = first - start, min(PIECE, frames.shape[1] - first)
-        return {name: as_rows(maps[name][0], lead=lead, length=length, step=STEPS[name]) for name in self.names}
+        maps = self.clips.forward(batch[:, start : first + PIECE + REACH].to(self.device))  # (1, T, h, w, C)
+        lead, length = first - start, min(PIECE, batch.shape[1] - first)
+        return {name: as_rows(maps[name][0], lead=lead, length=length, step=STEPS[name]) for name in maps}
 
 
 def as_rows(steps: Tensor, *, lead: int, length: int, step: int) -> Tensor:
@@ -76,4 +71,5 @@ def build(
     require_outputs(outputs, known=OUTPUTS, network=network)
     if window != WINDOW:
         raise ExtractorError(f"a row of c3d_video is {WINDOW} frames: its sampling must give window {WINDOW}")
-    return C3dVideo(load(network, weights), outputs=outputs, device=device, direct=direct)
+    clips = C3dExtractor(load(network, weights), outputs=outputs, window=window, device=device, direct=direct)
+    return C3dVideo(clips)

@@ -6,7 +6,6 @@ computed. Maps are stored with channels last: (T, H, W, C).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import ExtractorError, UnknownOutputError
+from extractors.base import ExtractorError, Takes, UnknownOutputError
 from extractors.network import NetworkExtractor
 
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
@@ -60,23 +59,33 @@ def resized(picture: Tensor, size: list[int], *, antialias: bool) -> Tensor:
     return transforms.resize(picture.float(), size, antialias=False).round()
 
 
-class WindowExtractor(NetworkExtractor):
-    takes = "clips"
+class StagedExtractor(NetworkExtractor):
+    """The wanted layers of a network on windows of square pictures."""
+
+    takes: Takes = "clips"
+
+    def __init__(self, network: nn.Module, *, outputs: Sequence[str], window: int, side: int, device: str) -> None:
+        self.names = tuple(outputs)
+        self.settle(network, row=(window, 3, side, side), device=device)
+
+    def forward(self, batch: Tensor) -> dict[str, Tensor]:
+        """(B, T, 3, H, W) -> one row a window."""
+        clips = batch.transpose(1, 2).contiguous(memory_format=torch.channels_last_3d)
+        return tapped(self.network(clips), self.names)
+
+
+class WindowExtractor(StagedExtractor):
+    """With the usual preparation of a frame."""
 
     def __init__(
         self, network: nn.Module, *, preparation: Preparation, outputs: Sequence[str], window: int, device: str
     ) -> None:
         self.preparation = preparation
         self.preprocessing = preparation.describe()
-        self.names = tuple(outputs)
-        self.settle(network, row=(window, 3, preparation.crop, preparation.crop), device=device)
+        super().__init__(network, outputs=outputs, window=window, side=preparation.crop, device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         return self.preparation(frame)
-
-    def forward(self, batch: Tensor) -> dict[str, Tensor]:
-        """(B, T, 3, H, W) -> one row a window."""
-        return tapped(self.network(batch.transpose(1, 2)), self.names)
 
 
 def tapped(layers: Iterable[tuple[str, Tensor]], wanted: Collection[str]) -> dict[str, Tensor]:
@@ -88,14 +97,6 @@ def tapped(layers: Iterable[tuple[str, Tensor]], wanted: Collection[str]) -> dic
         if len(found) == len(set(wanted)):
             break
     return {name: found[name] for name in wanted}
-
-
-@torch.inference_mode()
-def shapes(network: nn.Module, clip: Sequence[int], wanted: Collection[str]) -> dict[str, tuple[int, ...]]:
-    """Of one row of each layer, found without computing anything."""
-    blank = copy.deepcopy(network).to("meta")
-    rows = tapped(blank(torch.empty(1, *clip, device="meta")), wanted)
-    return {name: tuple(tensor.shape[1:]) for name, tensor in rows.items()}
 
 
 def choose(networks: Mapping[str, Network], name: str, *, family: str) -> Network:

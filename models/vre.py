@@ -37,7 +37,7 @@ class Vre(Captioner):
     inputs: ClassVar = {
         "appearance": Input("appearance", "pool"),
         "places": Input("regions", "grid", optional=True),  # the same network's maps: v^s is their mean over time
-        "sound": Input("sound", "embedding", optional=True),
+        "sound": Input("sound", "pool", optional=True),
     }
     stages: ClassVar = frozenset(PHASES)
     phase: Tensor  # in the state dictionary, so that a resumed or opened run goes on where it was

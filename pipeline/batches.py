@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,6 +17,12 @@ from pipeline.errors import InputError
 from pipeline.params import Slots
 from pipeline.store import Store, open_store
 from pipeline.vocabulary import PAD, Vocabulary, tokenize
+
+
+class Source(Protocol):
+    """Whatever gives the features of videos as a padded batch."""
+
+    def batch(self, video_ids: Sequence[str], *, device: str = "cpu") -> Features: ...
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
+
 from models.base import Captioner
-from pipeline.batches import FeatureSource
+from pipeline.batches import Source
 from pipeline.console import SILENT, Progress
 from pipeline.search import beam_search
 from pipeline.vocabulary import Vocabulary
@@ -25,7 +27,7 @@ class Said:
 
 def caption_videos(
     model: Captioner,
-    source: FeatureSource,
+    source: Source,
     video_ids: Sequence[str],
     *,
     vocabulary: Vocabulary,
@@ -44,10 +46,15 @@ def caption_videos(
         sentences = beam_search(model, features, width=beam, max_words=max_words, length_power=length_power)
         for video_id, sentence, rows in zip(chosen, sentences, lengths, strict=True):
             words = [vocabulary.words[number] for number in sentence.words]
-            attention = {
-                name: (weights[:, :rows] if name == "time" else weights).double().round(decimals=4).tolist()
-                for name, weights in sentence.attention.items()
-            }
+            attention = {name: _recorded(name, each, rows) for name, each in sentence.attention.items()}
             said[video_id] = Said(" ".join(words), sentence.log_prob, words, attention)
         progress.advance(len(chosen))
     return said
+
+
+def _recorded(name: str, weights: Tensor, rows: int) -> list[Any]:
+    """Without what only longer neighbours in the batch have: there the weights (words, ...) are zero."""
+    if name != "time":
+        looked = weights.ne(0).any(0)  # (P,), or (K, N)
+        rows = int(looked.view(len(looked), -1).any(1).nonzero().max()) + 1 if looked.any() else 0
+    return weights[:, :rows].double().round(decimals=4).tolist()

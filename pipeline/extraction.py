@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import os
 import shutil
@@ -12,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
 from pipeline.errors import InputError, MissingToolError, UsageError
+from pipeline.families import beyond_of, code_of, family_module
 from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, libraries, video_record
 from pipeline.forwarding import forward_all
 from pipeline.graphs import remembered
@@ -70,7 +69,7 @@ def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -
     """The extractor is built here as well, on the CPU: preprocessing travels with it."""
     extractor = extractor_of(params, device="cpu")
     weights = params.weights if params.weights in WITHOUT_FILE else weights_sha256
-    code = family_module(params.family).VERSION
+    code = code_of(params.family)
     record = fingerprint(params, weights=weights, preprocessing=extractor.preprocessing, code=code, device=device)
     return Task(name, params, record)
 
@@ -87,20 +86,6 @@ def unchanged_weights(name: str) -> Iterator[str]:
     yield before
     if file_sha256(converted_path(name)) != before:
         raise InputError(f"{converted_path(name)} changed while features were computed", hint="run the stage again")
-
-
-def family_module(family: str) -> ModuleType:
-    try:
-        return importlib.import_module(f"extractors.{family}")
-    except ModuleNotFoundError as error:
-        folder = Path(importlib.import_module("extractors").__path__[0])
-        known = sorted(file.stem for file in folder.glob("*.py") if "\ndef build(" in file.read_text())
-        raise UsageError(f"there is no extractor family '{family}'; known: {', '.join(known)}") from error
-
-
-def beyond_of(family: str) -> int:
-    """Frames that the family's rows need after their own; most need none and do not say so."""
-    return getattr(family_module(family), "BEYOND", 0)
 
 
 @dataclass(frozen=True)
@@ -257,7 +242,7 @@ def with_engine(extractor: Extractor, engine: Engine, *, weights: str, record: d
     if not isinstance(extractor, NetworkExtractor):
         raise UsageError(f"'{family}' has more than one network; it runs on the engine eager only")
     origin = weights if weights in WITHOUT_FILE else file_sha256(converted_path(weights))
-    versions = {"code": family_module(family).VERSION, **libraries(record["network"], engine)}
+    versions = {"code": code_of(family), **libraries(record["network"], engine)}
     rows = 1 if extractor.device.type == "cpu" else BATCH if extractor.takes == "frames" else CLIP_BATCH
     extractor.use(engine, rows=rows, remember=partial(remembered, {**record, "weights": origin, "versions": versions}))
     return extractor

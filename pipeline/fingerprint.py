@@ -23,7 +23,7 @@ DECODERS = {"decord": "decord", "pyav": "av"}  # backend -> package
 
 
 def fingerprint(
-    params: Extract, *, weights: str, preprocessing: Mapping[str, Any], code: int, device: str
+    params: Extract, *, weights: str, preprocessing: Mapping[str, Any], code: int | str, device: str
 ) -> dict[str, Any]:
     """All but the video's own bytes and its decoder; `weights` is a sha256, or says that there are none."""
     chosen = params.model_dump(exclude={"max_failed", "weights", "sampling", "outputs", "dtype"})

@@ -8,12 +8,14 @@ from __future__ import annotations
 import io
 import pickle
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pipeline.errors import InputError
 
+LEAVES = (type(None), bool, int, float, complex, str, bytes, np.ndarray)
 NUMBERS = "biufc"  # kinds of dtype that are plain numbers
 
 
@@ -69,20 +71,36 @@ def _encode(text: str, encoding: str = "latin1") -> bytes:
     return str(text).encode(encoding)
 
 
+class _Maker:
+    """A function that a pickle may call and cannot alter: the state it would give to one is refused."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self.make = make
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.make(*arguments)
+
+    def __setstate__(self, state: Any) -> None:
+        raise pickle.UnpicklingError("it alters a function")
+
+
 # What a pickled array names, and what stands in for it. Everything else is refused before it is looked up.
+MAKERS: dict[str, Callable[..., Any]] = {
+    "multiarray _reconstruct": _reconstruct,
+    "multiarray scalar": scalar,
+    "numeric _frombuffer": _from_buffer,
+}
 ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): Dtype,
     ("collections", "OrderedDict"): OrderedDict,
-    ("_codecs", "encode"): _encode,  # how protocol 2 writes bytes
+    ("_codecs", "encode"): _Maker(_encode),  # how protocol 2 writes bytes
 } | {
-    (f"numpy.{core}.{module}", name): stand_in  # numpy 1 called it core, numpy 2 _core
+    (f"numpy.{core}.{module}", name): _Maker(make)  # numpy 1 called it core, numpy 2 _core
     for core in ("core", "_core")
-    for module, name, stand_in in [
-        ("multiarray", "_reconstruct", _reconstruct),
-        ("multiarray", "scalar", scalar),
-        ("numeric", "_frombuffer", _from_buffer),
-    ]
+    for (module, name), make in ((place.split(), make) for place, make in MAKERS.items())
 }
 
 
@@ -111,6 +129,10 @@ def _plain(value: Any, memo: dict[int, Any]) -> Any:
             memo[id(value)] = {key: _plain(each, memo) for key, each in value.items()}
         elif isinstance(value, list | tuple):
             memo[id(value)] = type(value)(_plain(each, memo) for each in value)
+        elif isinstance(value, _Array):
+            memo[id(value)] = value.numpy(memo)
+        elif isinstance(value, LEAVES):
+            memo[id(value)] = value
         else:
-            memo[id(value)] = value.numpy(memo) if isinstance(value, _Array) else value
+            raise pickle.UnpicklingError(f"it holds a {type(value).__name__}")
     return memo[id(value)]

@@ -92,7 +92,7 @@ def where_from(name: str) -> str:
 
     weights = entry(name)
     if weights.parts:
-        return " + ".join(weights.parts.values())
+        return " + ".join(weights.parts)
     source = weights.sources[0]
     return source.package.requirement if source.package else str(urlsplit(source.url).hostname)
 

@@ -1,8 +1,12 @@
-"""Write a sentence for every video of the test split with one trained run, or for any videos: VIDEO... --run RUN."""
+"""Write a sentence for every video of the test split with one trained run, or with several as one.
+
+Or for any videos: VIDEO... --run RUN.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="+", metavar="RUN | VIDEO", help="a trained run; with --run: videos or folders")
+    parser.add_argument(
+        "names", nargs="+", metavar="RUN | VIDEO", help="trained runs, several as one; with --run: videos or folders"
+    )
     parser.add_argument("--run", help="caption the videos given, by this trained run")
     parser.add_argument("--html", type=Path, help="with --run: a page with frames and where each word looked")
     parser.add_argument("--captions", type=Path, default=Path("data/captions"), help="(default: %(default)s)")
@@ -27,15 +33,14 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
     if args.run is not None:
         return _own_videos(args, console)
-    if len(args.names) > 1:
-        raise UsageError(
-            f"one run at a time, not {len(args.names)}", hint="for videos: framescribe caption VIDEO --run RUN"
-        )
-    params, name = load_params(), args.names[0]
-    pick(params.train, name, kind="run")
+    params, name = load_params(), "+".join(args.names)
+    for each in args.names:
+        if each not in params.train and Path(each).exists():
+            raise UsageError(f"{each} is no run", hint=f"for videos: framescribe caption {each} --run RUN")
+        pick(params.train, each, kind="run")
     return run(
         name,
-        folder=Path("runs") / name,
+        folders=[Path("runs") / each for each in args.names],
         captions=args.captions,
         out=args.out or Path("predictions") / f"{name}.json",
         params=params.caption,
@@ -82,23 +87,23 @@ def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def run(
-    name: str, *, folder: Path, captions: Path, out: Path, params: Caption, device: str, console: Console
+    name: str, *, folders: Sequence[Path], captions: Path, out: Path, params: Caption, device: str, console: Console
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
     from pipeline.captioning import caption_videos
     from pipeline.corpus import read_corpus
+    from pipeline.ensembles import open_speaker
     from pipeline.publish import write_json
-    from pipeline.runs import open_run
 
-    trained = open_run(folder, device=device)
+    speaker = open_speaker(folders, device=device)
     video_ids = read_corpus(captions).splits[params.split]
     with console.progress(f"caption {name}", len(video_ids)) as progress:
         said = caption_videos(
-            trained.model,
-            trained.source,
+            speaker.model,
+            speaker.source,
             video_ids,
-            vocabulary=trained.vocabulary,
+            vocabulary=speaker.vocabulary,
             beam=params.beam,
             max_words=params.max_words,
             length_power=params.length_power,

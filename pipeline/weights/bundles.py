@@ -19,8 +19,8 @@ def assemble(name: str, *, folder: Path = WEIGHTS_FOLDER) -> Path:
     parts = entry(name).parts
     if not parts:
         return converted_path(name, folder=folder)
-    files = {prefix: open_converted(part, folder=folder) for prefix, part in parts.items()}
-    places = {f"{prefix}{key}": (file, key) for prefix, file in files.items() for key in file}
+    files = {part: open_converted(part, folder=folder) for part in parts}
+    places = {f"{parts[part]}{key}": (file, key) for part, file in files.items() for key in file}
     specs = {long: file.spec(key) for long, (file, key) in places.items()}
 
     def tensor(long: str) -> np.ndarray:

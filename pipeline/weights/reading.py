@@ -50,11 +50,10 @@ def _torch(data: bytes, *, source: str) -> Any:
     import torch
 
     _refuse_zip_bomb(data, source)
-    names = [
-        (scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")
-    ]  # an accuracy beside the tensors
+    # Numbers of numpy's, such as an accuracy beside the tensors, become our own stand-ins.
+    numbers = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
     try:
-        with torch.serialization.safe_globals([(Dtype, "numpy.dtype"), *names]):
+        with torch.serialization.safe_globals([(Dtype, "numpy.dtype"), *numbers]):
             return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, TypeError, OSError) as error:
         reason = _first_sentence(str(error))

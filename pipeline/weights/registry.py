@@ -97,7 +97,7 @@ class Weights(_Facts):
     terms: str = ""  # must be accepted with --accept-licence
     mapping: str = ""  # module in extractors/ whose `map_published` turns the file's tree into a state dictionary
     sources: tuple[Source, ...] = ()
-    parts: dict[str, str] = {}  # prefix of the keys -> entry
+    parts: dict[str, str] = {}  # entry -> prefix of its keys
 
     @model_validator(mode="after")
     def _sources_or_parts(self) -> Weights:
@@ -108,19 +108,23 @@ class Weights(_Facts):
     @property
     def composition(self) -> str:
         """The parts as text, for the record of a bundle."""
-        return ", ".join(f"{prefix} {part}" for prefix, part in self.parts.items())
+        return ", ".join(f"{prefix}{part}" for part, prefix in self.parts.items())
 
     @cached_property
     def mebibytes(self) -> float | None:
         if self.parts:
-            sizes = [REGISTRY[part].mebibytes for part in self.parts.values()]
+            sizes = [REGISTRY[part].mebibytes for part in self.parts]
             return sum(size for size in sizes if size) if all(sizes) else None
         return self.sources[0].about
 
 
 def _load() -> dict[str, Weights]:
     text = files("pipeline.weights").joinpath("registry.yaml").read_text()
-    return {name: Weights.model_validate(facts) for name, facts in yaml.safe_load(text).items()}
+    entries = {name: Weights.model_validate(facts) for name, facts in yaml.safe_load(text).items()}
+    for name, weights in entries.items():
+        if unknown := weights.parts.keys() - entries.keys():
+            raise ValueError(f"registry.yaml: '{name}' has parts that are no entries: {sorted(unknown)}")
+    return entries
 
 
 REGISTRY = _load()
@@ -137,4 +141,4 @@ def entry(name: str) -> Weights:
 
 def with_parts(name: str) -> list[str]:
     """The entry itself, or every entry that a bundle is made of."""
-    return list(entry(name).parts.values()) or [name]
+    return list(entry(name).parts) or [name]

@@ -63,7 +63,8 @@ def narrow() -> c3d.C3d:
 
 @pytest.fixture
 def video(narrow: c3d.C3d) -> c3d_video.C3dVideo:
-    return c3d_video.C3dVideo(narrow, outputs=c3d_video.OUTPUTS, device="cpu", direct=True)
+    clips = c3d.C3dExtractor(narrow, outputs=c3d_video.OUTPUTS, window=16, device="cpu", direct=True)
+    return c3d_video.C3dVideo(clips)
 
 
 def clip_of(frames: int) -> torch.Tensor:
@@ -199,7 +200,7 @@ def test_a_published_state_loads_strictly_and_lands_where_it_belongs(naming) -> 
 def test_lasagnes_list_of_arrays_has_its_matrices_turned() -> None:
     arrays = [np.float32(number) for number in range(2 * len(SIZES))]
     sizes = [each for size in SIZES.values() for each in (size if len(size) == 5 else size[::-1], size[:1])]
-    tree = [np.broadcast_to(value, size) for value, size in zip(arrays, sizes, strict=True)]
+    tree = [np.full(size, value) for value, size in zip(arrays, sizes, strict=True)]
 
     state = c3d.map_published(tree)
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from extractors import csn
+from extractors import csn, engines
 from extractors.base import ExtractorError
+from extractors.windows import Preparation, WindowExtractor, tapped
 from tests.extractors.published import Named, norm, numbered, strictly_loaded
 
 SHAPES = {
@@ -48,8 +49,11 @@ def published_shapes() -> Iterator[Named]:
 def test_every_layer_has_the_published_shape_and_the_network_its_size() -> None:
     extractor = csn.build("ir_csn152", outputs=list(SHAPES), weights=None)
 
+    with torch.device("meta"):
+        network = csn.Csn(csn.NETWORKS["ir_csn152"])
+
     assert extractor.outputs == SHAPES
-    assert sum(each.numel() for each in extractor.network.parameters()) / 1e6 == pytest.approx(29.70, abs=0.005)
+    assert sum(each.numel() for each in network.parameters()) / 1e6 == pytest.approx(29.70, abs=0.005)
 
 
 def test_the_published_state_loads_strictly_and_lands_where_it_belongs() -> None:
@@ -86,9 +90,11 @@ def test_the_same_numbers_as_pytorchvideo() -> None:
     theirs = pytest.importorskip("pytorchvideo.models.csn").create_csn(
         model_depth=50, stem_pool=torch.nn.MaxPool3d, head_pool_kernel_size=(1, 2, 2)
     )
-    ours = csn.build("ir_csn50", outputs=["layer2", "layer4", "logits"], weights=None, window=8)
-    shake_statistics(ours.network)
-    theirs.load_state_dict(their_state(ours.network))
+    torch.manual_seed(0)
+    network = csn.Csn(csn.NETWORKS["ir_csn50"])
+    shake_statistics(network)
+    theirs.load_state_dict(their_state(network))
+    ours = csn.build("ir_csn50", outputs=["layer2", "layer4", "logits"], weights=network.state_dict(), window=8)
     clip = torch.randn(1, 8, 3, 64, 64)
 
     found = ours(clip)
@@ -119,6 +125,28 @@ def run_theirs(network: torch.nn.Module, clip: torch.Tensor, *, eps: float) -> t
     for block in network.eval().blocks[:5]:
         maps = block(maps)
     return maps.permute(0, 2, 3, 4, 1), network.blocks[5](maps)
+
+
+def test_norms_are_folded_and_an_exported_graph_gives_the_same_rows() -> None:
+    for package in engines.PACKAGES["onnxruntime"]:
+        pytest.importorskip(package)
+    torch.manual_seed(0)
+    network = csn.Csn((1, 1, 1, 1))
+    shake_statistics(network)
+    clip = torch.randn(2, 4, 3, 32, 32)
+    with torch.inference_mode():
+        plain = tapped(network.eval()(clip.transpose(1, 2)), ["layer3", "pool"])
+    small = Preparation(resize=32, crop=32, mean=(0.0, 0.0, 0.0))
+    extractor = WindowExtractor(network, preparation=small, outputs=["layer3", "pool"], window=4, device="cpu")
+
+    eager = extractor(clip)
+    extractor.use("onnxruntime")
+    exported = extractor(clip)
+
+    assert not [module for module in extractor.network.modules() if isinstance(module, torch.nn.BatchNorm3d)]
+    for name, rows in plain.items():
+        torch.testing.assert_close(eager[name], rows, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(exported[name], rows, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

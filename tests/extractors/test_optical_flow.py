@@ -181,3 +181,12 @@ def test_missing_opencv_names_the_extra(installed: bool, monkeypatch: pytest.Mon
     with pytest.raises(MissingPackageError, match="needs the package opencv-contrib-python-headless") as caught:
         tvl1.opencv()
     assert caught.value.extra == "flow"
+
+
+def test_what_was_computed_before_does_not_matter(tvl1_flow: FlowMethod) -> None:
+    """The solver keeps its buffers: other frames, and frames of another size, must leave no trace."""
+    frames = clip((0, 0), (1, 1), height=48, width=64)
+    first = tvl1_flow(frames)
+    tvl1_flow(clip((5, 5), (0, 0), height=64, width=48))
+
+    assert torch.equal(tvl1_flow(frames), first)

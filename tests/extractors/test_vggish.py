@@ -150,7 +150,7 @@ def test_both_published_layouts_load_strictly_and_agree() -> None:
 def test_the_bundle_with_pca_is_the_whole_state() -> None:
     expected = set(vggish.Vggish(with_pca=True).state_dict())
     network = {f"{name}.{kind}" for name in PORT for kind in ("weight", "bias")}
-    assert REGISTRY["vggish_quantised"].parts == {"": "vggish", "post.": "vggish_pca"}
+    assert REGISTRY["vggish_quantised"].parts == {"vggish": "", "vggish_pca": "post."}
     assert network | {"post.pca_eigen_vectors", "post.pca_means"} == expected
 
 

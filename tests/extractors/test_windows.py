@@ -11,7 +11,7 @@ from PIL import Image
 from torch import nn
 
 from extractors.base import ExtractorError, UnknownOutputError
-from extractors.windows import Preparation, choose, require_outputs, shapes, tapped, without_prefix
+from extractors.windows import Preparation, choose, require_outputs, tapped, without_prefix
 
 PLAIN = Preparation(resize=112, crop=112, mean=(0.0, 0.0, 0.0))
 
@@ -80,10 +80,6 @@ def test_nothing_behind_the_last_wanted_layer_is_computed() -> None:
     assert list(found) == ["layer2", "layer1"]
     assert found["layer2"].flatten().tolist() == [2.0, 2.0]
     assert Counting.asked == 2
-
-
-def test_shapes_are_those_of_one_row() -> None:
-    assert shapes(Counting(), (3, 4, 5, 6), ["layer3"]) == {"layer3": (4, 5, 6, 3)}
 
 
 def test_what_is_not_there_is_named_with_what_is() -> None:

@@ -12,7 +12,7 @@ from pipeline.errors import InputError, MissingToolError, UsageError
 from tests.weights.conftest import Register
 from tests.weights.making import published
 
-PARTS = {"detector.": "boxes", "image.": "pictures"}
+PARTS = {"boxes": "detector.", "pictures": "image."}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_bundle_is_made_when_its_last_part_comes(files: list[Path], tmp_path: 
 
 
 def test_parts_that_are_there_already_are_enough(files: list[Path], tmp_path: Path) -> None:
-    for name, file in zip(PARTS.values(), files, strict=True):
+    for name, file in zip(PARTS, files, strict=True):
         weights.import_bytes(name, file.read_bytes(), folder=tmp_path)
 
     weights.fetch("pair", folder=tmp_path)  # nothing is missing, so no network is used
@@ -66,7 +66,7 @@ def test_a_bundle_of_other_parts_than_the_registry_names_is_not_used(
     files: list[Path], register: Register, tmp_path: Path
 ) -> None:
     weights.import_files("pair", files, folder=tmp_path)
-    register("pair", b"", sources=(), parts={"detector.": "boxes", "motion.": "pictures"})
+    register("pair", b"", sources=(), parts={"boxes": "detector.", "pictures": "motion."})
 
     assert weights.status("pair", folder=tmp_path) == "damaged"
 

@@ -1,0 +1,1 @@
+"""Published names of networks whose library has them under others: one module a publisher."""

@@ -1,0 +1,62 @@
+"""Several captioners as one: the mean of what they think the next word is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from models.base import Captioner, Features, State, Step
+
+Part = TypeVar("Part")
+
+
+class Ensemble(Captioner):
+    """Members may be of different kinds, but must share a vocabulary. Features and state are kept apart by number."""
+
+    inputs: ClassVar = {}  # whatever the members read
+
+    def __init__(self, members: Sequence[Captioner]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def encode(self, features: Features) -> State:
+        states = [each.encode(part_of(features, number)) for number, each in self._numbered()]
+        return joined(states)
+
+    def step(self, state: State, words: Tensor) -> Step:
+        steps = [each.step(part_of(state, number), words) for number, each in self._numbered()]
+        spoken = [each.logits(step.output) for (_, each), step in zip(self._numbered(), steps, strict=True)]
+        log_probs = torch.stack([logits.float().log_softmax(-1) for logits in spoken])  # (M, B, V)
+        mean = log_probs.logsumexp(0) - math.log(len(steps))
+        return Step(joined([step.state for step in steps]), mean, _agreed([step.attention for step in steps]))
+
+    def logits(self, output: Tensor) -> Tensor:
+        """Log probabilities are scores that softmax leaves as they are."""
+        return output
+
+    def _numbered(self) -> list[tuple[int, Captioner]]:
+        return list(enumerate(self.members))  # type: ignore[arg-type]
+
+
+def joined(parts: Sequence[Mapping[str, Part]]) -> dict[str, Part]:
+    """One dictionary of several, each key behind the number of its part."""
+    return {f"{number} {name}": value for number, part in enumerate(parts) for name, value in part.items()}
+
+
+def part_of(whole: Mapping[str, Part], number: int) -> dict[str, Part]:
+    prefix = f"{number} "
+    return {name.removeprefix(prefix): value for name, value in whole.items() if name.startswith(prefix)}
+
+
+def _agreed(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of what all members recorded under one name and in one shape; the rest cannot be compared."""
+    found = {}
+    for name in looks[0]:
+        weights = [look[name] for look in looks if name in look]
+        if len(weights) == len(looks) and len({each.shape for each in weights}) == 1:
+            found[name] = torch.stack(weights).mean(0)
+    return found

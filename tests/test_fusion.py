@@ -1,0 +1,122 @@
+"""Several runs as one, and the choice among their sentences: through the commands, on a small project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli import main
+from pipeline.corpus import read_corpus
+from pipeline.embedding import Settings, train_judge
+from pipeline.ensembles import open_speaker
+from pipeline.errors import InputError
+from pipeline.publish import write_json
+from pipeline.runs import open_run
+from tests.test_training import COLOURS, SETTINGS, SHAPES, make_project, train
+
+PARAMS = """
+dataset: {name: demo, videos: videos, annotations: annotations.json}
+extract: {}
+train:
+  good: {model: soft_attention, features: {appearance: toy}}
+  other: {model: mean_pool, features: {appearance: toy}}
+caption: {beam: 2, max_words: 8}
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fusion")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("FRAMESCRIBE_CACHE", str(folder / "cache"))
+        make_project(folder)
+        (folder / "params.yaml").write_text(PARAMS)
+        train(SETTINGS.model_copy(update={"epochs": 8}), "runs/good")
+        other = {"model": "mean_pool", "epochs": 4, "options": {"hidden_size": 16, "word_size": 8}}
+        train(SETTINGS.model_copy(update=other), "runs/other")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(project / "cache"))
+
+
+def read(path: str) -> dict:
+    return json.loads(Path(path).read_text())
+
+
+def test_several_runs_caption_as_one() -> None:
+    assert main(["caption", "good", "other", "--quiet"]) == 0
+
+    written = read("predictions/good+other.json")
+    assert written["run"] == "good+other"
+    assert list(written["predictions"]) == read_corpus(Path("data/captions")).splits["test"]
+
+
+def test_a_run_that_is_a_file_is_a_video() -> None:
+    Path("clip.mp4").write_bytes(b"")
+    assert main(["caption", "clip.mp4", "--quiet"]) == 2
+
+
+def test_runs_that_read_the_same_stores_share_one_reading() -> None:
+    speaker = open_speaker([Path("runs/good"), Path("runs/good"), Path("runs/other")], device="cpu")
+    features = speaker.source.batch(["v0", "v1"])
+
+    assert list(features) == ["0 appearance", "1 appearance", "2 appearance"]
+    assert features["0 appearance"].values is features["2 appearance"].values
+
+
+def test_vocabularies_must_agree() -> None:
+    facts = read("runs/other/run.json")
+    words = facts["vocabulary"]
+    write_json(Path("runs/odd/run.json"), facts | {"vocabulary": [*words[:4], words[5], words[4], *words[6:]]})
+    Path("runs/odd/model.safetensors").write_bytes(Path("runs/other/model.safetensors").read_bytes())
+
+    with pytest.raises(InputError, match="different vocabularies"):
+        open_speaker([Path("runs/good"), Path("runs/odd")], device="cpu")
+
+
+def test_the_judge_knows_which_sentence_fits() -> None:
+    """Trained on 24 videos whose features name colour and shape; asked about those that it has never seen."""
+    run = open_run(Path("runs/good"), device="cpu")
+    corpus = read_corpus(Path("data/captions"))
+    settings = Settings(epochs=15, patience=15, batch_size=16, learning_rate=3e-3, word_size=32, size=64)
+    judge, rank = train_judge(corpus, run.vocabulary, run.source, settings=settings, max_words=10)
+
+    assert rank > 0.7
+    sentences = [f"a {colour} {shape} moves" for colour in COLOURS for shape in SHAPES]
+    right = [sentences[judge.choose(video, sentences)] == corpus.captions[video][0] for video in corpus.splits["test"]]
+    assert sum(right) >= 5  # of 6; chance is 1
+
+
+def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
+    corpus = read_corpus(Path("data/captions"))
+    right = {video: {"caption": corpus.captions[video][0]} for video in corpus.splits["test"]}
+    wrong = {video: {"caption": "a moves the is"} for video in right}
+    for run, said in {"good": right, "other": wrong}.items():
+        write_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
+
+    assert main(["fuse", "other", "good", "--quiet", "--epochs", "6"]) == 0
+
+    chosen = read("predictions/other-or-good.json")["predictions"]
+    assert [entry["run"] for entry in chosen.values()].count("good") >= 5
+    assert all(entry["similarities"].keys() == {"other", "good"} for entry in chosen.values())
+
+
+def test_predictions_of_other_videos_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for run, videos in {"good": ["v30", "v31"], "other": ["v30"]}.items():
+        said = {video: {"caption": "a red ball moves"} for video in videos}
+        write_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
+
+    assert main(["fuse", "good", "other"]) != 0
+    assert "are of different videos" in capsys.readouterr().err
+
+
+def test_fusion_of_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", "good", "good"]) == 2
+    assert "two runs or more" in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""Self-critical training: its gradient against exact enumeration, and a reward that rises."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from models.base import Captioner, Features, Input, State, Step
+from pipeline.reading import NEVER
+from pipeline.search import greedy, sample
+from pipeline.self_critical import self_critical_loss
+from pipeline.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
+
+VOCABULARY = Vocabulary((*SPECIALS, "red", "ball"))
+MAX_WORDS = 3
+WORTH = {"red ball": 3.0, "ball": 1.0, "red": 0.5, "ball red ball": 2.0}
+
+
+class Bigrams(Captioner):
+    """The next word depends on the previous one: all parameters are one table of scores."""
+
+    inputs: ClassVar = {"appearance": Input("appearance", "pool")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.randn(6, 6, generator=torch.Generator().manual_seed(0)))
+
+    def encode(self, features: Features) -> State:
+        return {"video": features["appearance"].values}
+
+    def step(self, state: State, words: Tensor) -> Step:
+        return Step(state, self.table[words], attention={})
+
+    def logits(self, output: Tensor) -> Tensor:
+        return output
+
+
+def worth(videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
+    assert len(videos) == len(sentences)
+    return np.array([WORTH.get(sentence, 0.0) for sentence in sentences])
+
+
+def every_sentence(model: Bigrams) -> dict[tuple[int, ...], Tensor]:
+    """The log probability of every sentence there is."""
+    barred = torch.zeros(6).index_fill(0, torch.tensor(NEVER), -torch.inf)
+    log_probs = (model.table + barred).log_softmax(-1)
+    found = {}
+    for length in range(MAX_WORDS + 1):
+        for words in itertools.product((4, 5), repeat=length):
+            path = [BOS, *words] + ([EOS] if length < MAX_WORDS else [])  # the longest end without a choice
+            found[words] = sum((log_probs[a, b] for a, b in itertools.pairwise(path)), torch.zeros(()))
+    return found
+
+
+def rows(count: int) -> State:
+    return {"video": torch.zeros(count, 1)}
+
+
+def loss(model: Captioner, count: int) -> Tensor:
+    rewards: Any = worth
+    return self_critical_loss(
+        model, rows(count), ["v"] * count, rewards=rewards, vocabulary=VOCABULARY, max_words=MAX_WORDS
+    )
+
+
+def test_drawn_sentences_know_their_own_probability() -> None:
+    model = Bigrams()
+    exact = every_sentence(model)
+    torch.manual_seed(0)
+    drawn = sample(model, rows(4000), max_words=MAX_WORDS)
+
+    assert sum(value.exp().item() for value in exact.values()) == pytest.approx(1.0)
+    said = [tuple(word for word in words if word not in (EOS, PAD)) for words in drawn.words.tolist()]
+    assert drawn.log_prob.tolist() == pytest.approx([exact[words].item() for words in said], abs=1e-5)
+    for words, log_prob in exact.items():
+        assert said.count(words) / 4000 == pytest.approx(log_prob.exp().item(), abs=0.03)
+
+
+def test_every_sentence_ends_once() -> None:
+    torch.manual_seed(0)
+    for words in sample(Bigrams(), rows(200), max_words=MAX_WORDS).words.tolist():
+        end = words.index(EOS)
+        assert not set(words[:end]) & set(NEVER)
+        assert set(words[end + 1 :]) <= {PAD}
+
+
+def test_the_gradient_is_that_of_the_expected_reward() -> None:
+    model = Bigrams()
+    expected = sum(
+        log_prob.exp() * WORTH.get(" ".join(VOCABULARY.words[word] for word in words), 0.0)
+        for words, log_prob in every_sentence(model).items()
+    )
+    (exact,) = torch.autograd.grad(-expected, model.table)
+
+    torch.manual_seed(0)
+    count = 60_000
+    drawn_words = (sample(model, rows(count), max_words=MAX_WORDS).words != PAD).sum()
+    torch.manual_seed(0)
+    (found,) = torch.autograd.grad(loss(model, count) * drawn_words / count, model.table)
+
+    torch.testing.assert_close(found, exact, atol=0.02, rtol=0)
+    assert exact.abs().max() > 0.2  # there is something to compare
+
+
+def test_words_that_cannot_come_out_get_no_gradient() -> None:
+    model = Bigrams()
+    torch.manual_seed(0)
+    loss(model, 50).backward()
+
+    assert model.table.grad is not None
+    assert model.table.grad[:, list(NEVER)].abs().max() == 0
+
+
+def test_the_baseline_is_the_greedy_sentence_so_that_saying_it_teaches_nothing() -> None:
+    model = Bigrams()
+    with torch.no_grad():
+        model.table.mul_(1000)  # it always says the same
+
+    assert loss(model, 20).item() == 0.0
+    assert len(set(map(tuple, greedy(model, rows(3), max_words=MAX_WORDS).words.tolist()))) == 1
+
+
+def test_training_finds_the_sentence_of_highest_worth() -> None:
+    model = Bigrams()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    torch.manual_seed(0)
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss(model, 64).backward()
+        optimizer.step()
+
+    said = greedy(model, rows(1), max_words=MAX_WORDS).words[0].tolist()
+    assert VOCABULARY.decode(said) == "red ball"
