@@ -28,7 +28,8 @@ PACKAGES: dict[Engine, tuple[str, ...]] = {
 }
 EXPORTED = ("onnxruntime", "openvino")  # these run on the CPU only
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
-NORMS = (nn.BatchNorm2d, nn.BatchNorm3d)
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 def missing_packages(engine: Engine) -> list[str]:
@@ -143,7 +144,7 @@ class Watch(TorchDispatchMode):
 def fold_batch_norms(network: nn.Module, pairs: list[tuple[int, int]]) -> None:
     """Normalisation right after a convolution becomes part of the convolution's weights, in place."""
     modules = dict(network.named_modules())
-    kernels = {id(each.weight): name for name, each in modules.items() if isinstance(each, nn.Conv2d | nn.Conv3d)}
+    kernels = {id(each.weight): name for name, each in modules.items() if isinstance(each, CONVOLUTIONS)}
     means = {id(each.running_mean): name for name, each in modules.items() if isinstance(each, NORMS)}
     for kernel, mean in pairs:
         convolution, norm = modules[kernels[kernel]], modules[means[mean]]

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError
 from extractors.decibels import FOURIER, GENERATIONS, RATE, STEP, spectrogram
+from extractors.network import NetworkExtractor
 
 VERSION = 1
 TAKES: Takes = "audio"
@@ -26,6 +27,7 @@ NETWORKS = tuple(f"{representation}_{content}" for representation in REPRESENTAT
 PACKAGE = "package/"
 CHANNELS = (64, 64, 128, 128, 256, 256, 512, 512)
 POOLED_AFTER = (1, 3, 5)  # convolutions that a 2x2 pooling follows
+SHAPES = {"linear": (1, 257, 197), "mel128": (1, 128, 199), "mel256": (1, 256, 199)}  # of the network's input
 # The last pooling, (frequency, time), of the maps: 16 x 24 of mel128, 32 x 24 of the others
 LAST_POOL = {
     "linear": {6144: (8, 8), 512: (32, 24)},
@@ -42,7 +44,7 @@ class OpenL3(nn.Module):
 
     def __init__(self, representation: str, size: int) -> None:
         super().__init__()
-        self.size, self.pool = size, LAST_POOL[representation][size]
+        self.pool = LAST_POOL[representation][size]
         inputs = (1, *CHANNELS[:-1])
         self.norms = nn.ModuleList(nn.BatchNorm2d(channels, eps=EPSILON) for channels in inputs)
         self.convs = nn.ModuleList(nn.Conv2d(a, b, 3, padding=1) for a, b in zip(inputs, CHANNELS, strict=True))
@@ -110,16 +112,15 @@ def _numbered(paths: Mapping[str, Tensor], stem: str) -> list[str]:
     )
 
 
-class OpenL3Extractor(AudioExtractor):
+class OpenL3Extractor(NetworkExtractor, AudioExtractor):
+    takes = TAKES
     rate = RATE
     window = RATE
 
     def __init__(
         self, network: OpenL3, *, outputs: Sequence[str], representation: str, frontend: str, center: bool, device: str
     ) -> None:
-        self.device = torch.device(device)
-        self.network = network.eval().to(self.device)
-        self.representation, self.frontend = representation, frontend
+        self.representation, self.frontend, self.names = representation, frontend, tuple(outputs)
         self.lead = RATE // 2 if center else 0
         self.preprocessing = {
             "rate": RATE,
@@ -129,16 +130,15 @@ class OpenL3Extractor(AudioExtractor):
             "step": STEP,
             "center": center,
         }
-        self.outputs = dict.fromkeys(outputs, (network.size,))
+        self.settle(network, row=SHAPES[representation], device=device)
 
     def prepare(self, samples: np.ndarray) -> Tensor:
         picture = spectrogram(torch.from_numpy(samples).double(), self.representation, generation=self.frontend)
         return picture.float()[None]  # (1, frequency, time)
 
-    @torch.inference_mode()
-    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+    def forward(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, 1, frequency, time) -> (B, 512 or 6144)."""
-        return dict.fromkeys(self.outputs, self.network(batch.to(self.device)))
+        return dict.fromkeys(self.names, self.network(batch))
 
 
 class PackageExtractor(AudioExtractor):

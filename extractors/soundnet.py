@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError
+from extractors.network import NetworkExtractor
 
 VERSION = 1
 TAKES: Takes = "audio"
@@ -40,10 +41,9 @@ LAYERS = {
     "conv6": Layer(256, 512, 4),
     "conv7": Layer(512, 1024, 4),
 }
-POOLS = {f"pool{name[-1]}": layer for name, layer in LAYERS.items() if layer.pool > 1}
+POOLS = [f"pool{name[-1]}" for name, layer in LAYERS.items() if layer.pool > 1]
 DEFAULT = "pool5"  # what `pool` is
-SIZES = {name: layer.outputs for name, layer in (LAYERS | POOLS | {"pool": LAYERS["conv5"]}).items()}
-OUTPUTS = tuple(SIZES)
+OUTPUTS = (*LAYERS, *POOLS, "pool")
 
 
 class Block(nn.Module):
@@ -90,30 +90,28 @@ def map_published(tree: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Ten
     return state
 
 
-class SoundNetExtractor(AudioExtractor):
+class SoundNetExtractor(NetworkExtractor, AudioExtractor):
+    takes = TAKES
     rate = RATE
 
     def __init__(self, network: SoundNet, *, outputs: Sequence[str], seconds: float, device: str) -> None:
-        self.device = torch.device(device)
-        self.network = network.eval().to(self.device)
-        self.window = round(seconds * RATE)
-        self.outputs = {name: (SIZES[name],) for name in outputs}
+        self.window, self.names = round(seconds * RATE), tuple(outputs)
         self.preprocessing = {"rate": RATE, "range": RANGE, "window": self.window}
+        self.settle(network, row=(1, self.window), device=device)
 
     def prepare(self, samples: np.ndarray) -> Tensor:
         return torch.from_numpy(samples)[None] * RANGE  # (1, window)
 
-    @torch.inference_mode()
-    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+    def forward(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, 1, window) -> the mean of every layer over time, (B, C)."""
-        layers = {DEFAULT if name == "pool" else name for name in self.outputs}
+        layers = {DEFAULT if name == "pool" else name for name in self.names}
         found: dict[str, Tensor] = {}
-        for name, waves in self.network(batch.to(self.device)):
+        for name, waves in self.network(batch):
             if name in layers:
                 found[name] = waves.mean(2)
             if len(found) == len(layers):
                 break
-        return {name: found[DEFAULT if name == "pool" else name] for name in self.outputs}
+        return {name: found[DEFAULT if name == "pool" else name] for name in self.names}
 
 
 def build(

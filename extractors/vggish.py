@@ -2,8 +2,8 @@
 
 The front end and the network are the reference's: 25 ms frames every 10 ms without padding, magnitudes, 64 HTK mel
 bands, log(mel + 0.01), patches of 96 frames. The network's map is flattened with its channels last.
-`activation` chooses what the last layer gives: `raw` (the reference since 2018), `relu` (before it, and the torch
-port), or `pca`: whitened and in 256 steps, as in AudioSet's and YouTube-8M's released features.
+`activation` chooses what the last layer gives: `raw` (the reference as it is now), `relu` (as it was at first, and the
+torch port), or `pca`: whitened and in 256 steps, as in AudioSet's and YouTube-8M's released features.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError
+from extractors.network import NetworkExtractor
 
 VERSION = 1
 TAKES: Takes = "audio"
@@ -134,15 +135,14 @@ def _from_checkpoint(variables: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return state
 
 
-class VggishExtractor(AudioExtractor):
+class VggishExtractor(NetworkExtractor, AudioExtractor):
+    takes = TAKES
     rate = RATE
     window = WINDOW
+    network: Vggish
 
     def __init__(self, network: Vggish, *, outputs: Sequence[str], activation: str, device: str) -> None:
-        self.device = torch.device(device)
-        self.network = network.eval().to(self.device)
-        self.activation = activation
-        self.outputs = dict.fromkeys(outputs, (SIZE,))
+        self.activation, self.names = activation, tuple(outputs)
         self.preprocessing = {
             "rate": RATE,
             "frame": FRAME,
@@ -154,19 +154,19 @@ class VggishExtractor(AudioExtractor):
             "logarithm": f"log(mel + {OFFSET})",
             "patch": PATCH,
         }
+        self.settle(network, row=(1, PATCH, BANDS), device=device)
 
     def prepare(self, samples: np.ndarray) -> Tensor:
         return log_mel(samples).float()[None]  # (1, 96, 64)
 
-    @torch.inference_mode()
-    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
+    def forward(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, 1, 96, 64) -> (B, 128)."""
-        embeddings = self.network(batch.to(self.device))
+        embeddings = self.network(batch)
         if self.activation == "relu":
             embeddings = embeddings.relu()
         if self.network.post is not None:
             embeddings = self.network.post(embeddings)
-        return dict.fromkeys(self.outputs, embeddings)
+        return dict.fromkeys(self.names, embeddings)
 
 
 def build(

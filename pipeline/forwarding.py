@@ -72,7 +72,7 @@ class _Pass:
 
 def batch_of(extractor: Extractor) -> int:
     """Rows a forward pass. On a GPU more, and memory decides; on a CPU always the same, so that bytes are."""
-    usual = BATCH if extractor.takes == "frames" else CLIP_BATCH
+    usual = BATCH if extractor.takes in ("frames", "audio") else CLIP_BATCH
     on_gpu = getattr(extractor, "device", None) is not None and extractor.device.type == "cuda"  # type: ignore[attr-defined]
     return extractor.most_rows or (usual * GPU_TIMES if on_gpu else usual)
 

@@ -13,7 +13,7 @@ import numpy as np
 from extractors.base import AudioExtractor
 from pipeline import sampling
 from pipeline.decoding import Audio, read_audio
-from pipeline.fingerprint import BATCH
+from pipeline.forwarding import batch_of, rows_of
 from pipeline.index import VideoRow
 from pipeline.params import Sampling
 from pipeline.store import Rows
@@ -52,13 +52,13 @@ def hear(extractor: AudioExtractor, audio: Audio, *, rule: Sampling, times: np.n
     rows = table_of(starts, extractor, times=times, duration=duration, heard=(audio.start, audio.end))
     samples = audio.samples[: round(duration * audio.rate)]
     outputs = {name: np.zeros((len(rows), *shape), np.float32) for name, shape in extractor.outputs.items()}
-    heard = np.flatnonzero(rows.valid)
-    for first in range(0, len(heard), BATCH):
-        chosen = heard[first : first + BATCH]
+    heard, size = np.flatnonzero(rows.valid), batch_of(extractor)
+    for first in range(0, len(heard), size):
+        chosen = heard[first : first + size]
         windows = [cut(samples, int(start), length=extractor.window) for start in starts[chosen]]
-        found = extractor(torch.stack([extractor.prepare(window) for window in windows]))
+        found = rows_of(extractor, torch.stack([extractor.prepare(window) for window in windows]))
         for name, values in found.items():
-            outputs[name][chosen] = values.float().cpu().numpy()
+            outputs[name][chosen] = values
     return outputs, rows
 
 

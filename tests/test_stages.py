@@ -69,6 +69,7 @@ VRE = settings(
     options={"hidden_size": 16},
     stage="first",
     epochs=1,
+    batch_size=24,
     optimizer="adam",
     own_words=0.25,
     then=[

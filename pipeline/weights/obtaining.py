@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.console import Console
@@ -24,10 +27,23 @@ def fetch(name: str, *, folder: Path = WEIGHTS_FOLDER, accept_licence: bool = Fa
     if status(name, folder=folder) == "present":
         return converted_path(name, folder=folder)
     require_accepted(name, accepted=accept_licence)
-    for part in with_parts(name):
-        if status(part, folder=folder) != "present":
-            _fetch_one(part, folder=folder, console=console)
+    with _alone(folder / DOWNLOADS):
+        for part in with_parts(name):
+            if status(part, folder=folder) != "present":
+                _fetch_one(part, folder=folder, console=console)
     return assemble(name, folder=folder)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Two commands that fetch the same file would write into the same part of it: the second waits for the first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _fetch_one(name: str, *, folder: Path, console: Console) -> None:

@@ -15,12 +15,13 @@ from extractors import mask_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
 from extractors.detection.base import Detector
 from extractors.detection.coco import load_rcnn
-from extractors.detection.maps import RegionMap, motion_map
+from extractors.detection.maps import RegionMap, image_map, motion_map
 from extractors.mask_rcnn import ObjectExtractor
 from pipeline.execution import InProcess
 from pipeline.params import Extract
 from pipeline.stages import extract
 from pipeline.store import open_store
+from pipeline.weights import load_weights, status
 from tests.clips import picture, write_clip
 from tests.store.making import QUIET, index_of
 
@@ -109,6 +110,27 @@ def test_a_bright_square_is_found_under_its_box(size: tuple[int, int]) -> None:
     assert rows["count"].tolist() == [2]
     np.testing.assert_allclose(rows["image"][0], [[1, 0, 0], [0, 0, 0], [0, 0, 0]], atol=0.1)
     np.testing.assert_allclose(rows["motion"][0], [[0.25, 0, 0], [0, 0, 0], [0, 0, 0]], atol=0.03)
+
+
+def test_the_same_thing_elsewhere_has_a_like_feature_on_a_real_map() -> None:
+    """Two red squares and an empty place, in whole frames of two shapes, on the trained MobileNetV2."""
+    if status("mobilenet_v2") != "present":
+        pytest.skip("the weights 'mobilenet_v2' are not here: framescribe weights fetch mobilenet_v2")
+    network = image_map("mobilenet_v2", weights=load_weights("mobilenet_v2"), short_side=256).eval()
+    red = torch.tensor([220, 20, 20], dtype=torch.uint8)[:, None, None]
+    for height, width in ((120, 240), (240, 120)):
+        frame = torch.full((1, 3, height, width), 128, dtype=torch.uint8)
+        corners = [(10, 10), (height - 50, width - 50)]
+        for top, left in corners:
+            frame[0, :, top : top + 40, left : left + 40] = red
+        empty = (height - 50, 10) if width > height else (10, width - 50)
+        boxes = torch.tensor([[left, top, left + 40, top + 40] for top, left in (*corners, empty)]).float()
+
+        with torch.inference_mode():
+            one, other, nothing = network(frame, boxes)
+
+        same, different = (torch.cosine_similarity(one, each, dim=0) for each in (other, nothing))
+        assert same > different + 0.1
 
 
 def test_a_segment_without_objects() -> None:

@@ -44,6 +44,7 @@ def test_the_published_file_loads_strictly() -> None:
 
     assert set(state) == set(soundnet.SoundNet().state_dict())
     extractor = soundnet.build("soundnet8", outputs=list(soundnet.OUTPUTS), weights=state)
+    assert not [module for module in extractor.network.modules() if isinstance(module, torch.nn.BatchNorm1d)]  # folded
     rows = extractor(torch.zeros(2, 1, extractor.window))
     assert {name: tuple(tensor.shape[1:]) for name, tensor in rows.items()} == extractor.outputs
 

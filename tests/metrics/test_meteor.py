@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import nullcontext
 
 import pytest
 
@@ -11,6 +12,7 @@ from pipeline.errors import MissingToolError
 from pipeline.java import JavaError, JavaRuntime
 from pipeline.metrics import jars
 from pipeline.metrics.meteor import Meteor, meteor_process
+from pipeline.rewards import Rewards
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
 
@@ -102,3 +104,13 @@ def test_a_missing_jar_names_the_package_that_has_it(monkeypatch: pytest.MonkeyP
         meteor_process(java=java),
     ):
         pass
+
+
+def test_as_a_reward_it_is_the_segment_score(meteor: Meteor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.metrics.meteor.meteor_process", lambda **_: nullcontext(meteor))
+    _, expected = meteor.score(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES)
+
+    with Rewards(GOLDEN_REFERENCES, {"meteor": 2.0}) as rewards:
+        found = rewards([*GOLDEN_HYPOTHESES, "1"], [*GOLDEN_HYPOTHESES.values(), ""])
+
+    assert found.tolist() == pytest.approx([*(2 * score for score in expected.values()), 0.0])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 
 from pipeline.metrics.bleu import BleuScorer
 from pipeline.metrics.cider import CiderScorer
-from pipeline.metrics.meteor import Meteor
 from pipeline.metrics.rouge import RougeScorer
 from pipeline.rewards import Rewards
 from tests.metrics.conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
@@ -35,15 +32,6 @@ def test_each_is_its_metric_and_a_mix_is_their_weighted_sum() -> None:
     found = rewards_of({"cider": 1.0, "bleu4": 0.5, "rouge": 2.0, "meteor": 0.0}, VIDEOS, SENTENCES)
 
     assert found == pytest.approx([cider[id_] + 0.5 * bleu[id_][3] + 2 * rouge[id_] for id_ in VIDEOS])
-
-
-def test_meteor_is_its_segment_score(meteor: Meteor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.metrics.meteor.meteor_process", lambda **_: nullcontext(meteor))
-    _, expected = meteor.score(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES)
-
-    found = rewards_of({"meteor": 1.0}, [*VIDEOS, "1"], [*SENTENCES, ""])
-
-    assert found == pytest.approx([*expected.values(), 0.0])
 
 
 def test_a_video_may_come_several_times_and_a_sentence_may_be_empty() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,17 @@ def test_what_is_there_is_not_fetched_again(register: Register, tmp_path: Path) 
         weights.fetch("toy", folder=tmp_path)
         weights.fetch("toy", folder=tmp_path)
 
+    assert len(behaviour.asked) == 1
+
+
+def test_two_commands_at_once_fetch_once(register: Register, tmp_path: Path) -> None:
+    behaviour = Behaviour(DATA)
+    with serving(behaviour) as url, ThreadPoolExecutor(4) as pool:
+        register("toy", DATA, source={"url": url})
+        paths = {*pool.map(lambda _: weights.fetch("toy", folder=tmp_path), range(4))}
+
+    assert paths == {tmp_path / "toy.safetensors"}
+    assert weights.verify("toy", folder=tmp_path) == "present"
     assert len(behaviour.asked) == 1
 
 
@@ -114,6 +126,12 @@ def test_conditions_are_accepted_before_anything_is_fetched(register: Register, 
 
         weights.fetch("toy", folder=tmp_path, accept_licence=True)
     assert weights.origin("toy", folder=tmp_path)["licence"] == "CC-BY-NC-3.0"
+
+
+def test_conditions_are_known_of_entries_and_bundles() -> None:
+    assert [line.split(":")[0] for line in weights.conditions("c3d")] == ["c3d_network", "c3d_mean"]
+    assert weights.conditions("i3d_flow_spynet")[0].startswith("spynet: ")
+    assert weights.conditions("mobilenet_v2") == weights.conditions("random") == weights.conditions("none") == []
 
 
 def _archive(folder: Path, kind: str, content: bytes) -> Path:
