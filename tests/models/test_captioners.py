@@ -51,6 +51,7 @@ G2L = {"word_size": 16, "hidden_size": 32, "visual_size": 16, "aligned_size": 8,
 VATEX = {"word_size": 16, "hidden_size": 32, "video_size": 16, "attention_size": 16}
 DUALAFR = {"word_size": 16, "hidden_size": 32, "attention_size": 16}
 CASES |= {
+    "soft_attention-frames": Case("soft_attention", without=("motion", "sound")),
     "g2l": Case("g2l", G2L, rows={"regions": (3, SIZE)}),
     "g2l-frames": Case("g2l", G2L, without=("motion", "regions")),
     "g2l-straight": Case("g2l", {**G2L, "sampler": "straight_through"}, rows={"regions": (3, SIZE)}),
