@@ -84,4 +84,4 @@ def _own(network: str, weights: Mapping[str, Tensor] | None, settings: Mapping[s
     detector = bottom_up.BottomUp(blocks=depths[network], **settings)
     if weights is not None:
         detector.load_state_dict(weights)
-    return detector
+    return detector.fold()

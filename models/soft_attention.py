@@ -11,15 +11,22 @@ from models.base import Captioner, Features, Input, State, Step
 from models.layers import AdditiveAttention, masked_mean
 from models.word_lstm import WordLstm
 
+SENSES = ("motion", "sound")
+
 
 class SoftAttention(Captioner):
     """Every word looks at the frames it needs.
 
     `order` lets a bidirectional GRU read the frames first, so that a frame's memory knows what came before and
     after it; without it the frames are a set, as in the paper, and "left to right" equals "right to left".
+    Motion and sound, where a run has them, are known to every word as the mean over the video.
     """
 
-    inputs: ClassVar = {"appearance": Input("appearance", "pool")}
+    inputs: ClassVar = {
+        "appearance": Input("appearance", "pool"),
+        "motion": Input("motion", "pool", optional=True),
+        "sound": Input("sound", "pool", optional=True),
+    }
 
     def __init__(
         self,
@@ -35,6 +42,8 @@ class SoftAttention(Captioner):
         super().__init__()
         self.project = nn.Sequential(nn.Linear(sizes["appearance"], hidden_size), nn.ReLU(), nn.Dropout(dropout))
         self.reader = nn.GRU(hidden_size, hidden_size // 2, batch_first=True, bidirectional=True) if order else None
+        self.senses = tuple(name for name in SENSES if name in sizes)
+        self.sense = nn.ModuleDict({name: nn.Linear(sizes[name], hidden_size) for name in self.senses})
         self.attention = AdditiveAttention(query=hidden_size, memory=hidden_size, width=attention_size)
         self.decoder = WordLstm(
             vocabulary=vocabulary,
@@ -49,12 +58,14 @@ class SoftAttention(Captioner):
         memory = self.project(frames)  # (B, L, H)
         if self.reader is not None:
             memory = memory + read_in_order(self.reader, memory, mask)
-        first = self.decoder.first_state(masked_mean(memory, mask))
-        return first | {"memory": memory, "keys": self.attention.keys(memory), "mask": mask}
+        beside = sum((self.sense[name](masked_mean(*features[name])) for name in self.senses), frames.new_zeros(1))
+        beside = beside.expand(len(frames), self.attention.query.in_features)  # (B, H)
+        first = self.decoder.first_state(masked_mean(memory, mask) + beside)
+        return first | {"memory": memory, "keys": self.attention.keys(memory), "mask": mask, "beside": beside}
 
     def step(self, state: State, words: Tensor) -> Step:
         weights = self.attention(state["hidden"], state["keys"], state["mask"])  # (B, L)
-        context = torch.einsum("bl,blh->bh", weights, state["memory"])
+        context = torch.einsum("bl,blh->bh", weights, state["memory"]) + state["beside"]
         state, output = self.decoder.step(state, words, context)
         return Step(state, output, attention={"time": weights})
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torchvision.models import detection, get_model, list_models
 from torchvision.models.detection import FasterRCNN
 
+from extractors import engines
 from extractors.base import ExtractorError
 from extractors.detection.base import Detector
 from extractors.detection.geometry import clip_boxes, thicken
@@ -37,6 +38,7 @@ def load_rcnn(
     model = get_model(network, weights=None, weights_backbone=None, **given, **settings)
     if weights is not None:
         model.load_state_dict(weights)
+    engines.in_channels_last(model)
     return model
 
 

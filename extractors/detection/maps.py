@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torchvision.models import get_model, get_model_weights, list_models
 
-from extractors import csn, i3d
+from extractors import csn, engines, i3d
 from extractors.base import ExtractorError
 from extractors.detection.geometry import fit_uncropped, pad_to, pool_regions
 from extractors.frames import trunk_of
@@ -22,9 +22,12 @@ class RegionMap(nn.Module):
 
     def __init__(self, trunk: nn.Module, *, mean: list[float], std: list[float], short_side: int, motion: bool) -> None:
         super().__init__()
-        self.trunk, self.mean, self.std = trunk, mean, std
+        self.trunk, self.mean, self.std = trunk.eval(), mean, std
         self.short_side, self.motion = short_side, motion
-        self.channels = self._channels()
+        with torch.no_grad(), engines.Watch() as watch:
+            self.channels = len(self._last_map(torch.zeros(1, 3, SMALLEST, SMALLEST)))
+        engines.fold_batch_norms(self.trunk, watch.pairs())
+        engines.in_channels_last(self.trunk)
 
     @property
     def preprocessing(self) -> dict[str, Any]:
@@ -56,13 +59,6 @@ class RegionMap(nn.Module):
         if self.motion:
             return self.trunk(pictures.transpose(0, 1)[None])[0].mean(1)
         return self.trunk(pictures)[0]
-
-    @torch.inference_mode()
-    def _channels(self) -> int:
-        was_training = self.training
-        found = len(self.eval()._last_map(torch.zeros(1, 3, SMALLEST, SMALLEST)))
-        self.train(was_training)
-        return found
 
 
 class EndPoint(nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from extractors import faster_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
 from extractors.detection import bottom_up, published
 from extractors.detection.bottom_up import BottomUp
+from pipeline.unpickling import read_arrays
 
 TINY = {"blocks": (1, 1, 1), "width": 8, "hidden": 16, "classes": 12, "attributes": 5}
 SMALL_SIDES = {"short_side": 96, "long_side": 160}
@@ -86,8 +88,9 @@ def test_every_published_value_arrives_where_it_belongs() -> None:
     shapes = published_shapes(4, (1, 1, 1), 6, 3)
     tree = {name: numbers.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     network = BottomUp(blocks=(1, 1, 1), width=4, classes=6, attributes=3)
+    file = pickle.dumps({"model": tree, "__author__": "someone", "matching_heuristics": True})
 
-    network.load_state_dict(faster_rcnn.map_published(tree))
+    network.load_state_dict(faster_rcnn.map_published(read_arrays(file, source="test.pkl")))
 
     state = network.state_dict()
     moved = {f"roi_heads.box_predictor.{name}" for name in published.BACKGROUND_LAST}
@@ -276,6 +279,23 @@ def test_a_blank_frame_still_has_proposals(network: BottomUp) -> None:
 
     assert 0 < len(rows["boxes"]) <= 16
     assert torch.isfinite(rows["features"]).all()
+
+
+def test_folded_normalisation_changes_nothing_but_the_last_digits() -> None:
+    torch.manual_seed(1)
+    network = BottomUp(**TINY, **SMALL_SIDES, proposals=20).eval()  # type: ignore[arg-type]
+    for each in network.modules():  # statistics of their own, so that a norm left out or applied twice is seen
+        if isinstance(each, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(each.running_mean, -0.5, 0.5)  # type: ignore[arg-type]
+            torch.nn.init.uniform_(each.running_var, 0.5, 2)  # type: ignore[arg-type]
+            torch.nn.init.uniform_(each.weight, 0.5, 1.5)
+    with torch.inference_mode():
+        plain = network(frame_of(72, 90), 8)
+        folded = network.fold()(frame_of(72, 90), 8)
+
+    assert not any(isinstance(each, torch.nn.BatchNorm2d) for each in network.modules())
+    for name, values in plain.items():
+        torch.testing.assert_close(folded[name], values, atol=1e-3, rtol=1e-4, msg=name)
 
 
 def test_many_regions_go_through_res5_in_parts(network: BottomUp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torchvision.models import get_model
+from torchvision.models import get_model, get_model_weights
+from torchvision.ops import roi_align
 
 from extractors import mask_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
 from extractors.detection.base import Detector
 from extractors.detection.coco import load_rcnn
 from extractors.detection.maps import RegionMap, image_map, motion_map
+from extractors.frames import trunk_of
 from extractors.mask_rcnn import ObjectExtractor
 from pipeline.execution import InProcess
 from pipeline.params import Extract
@@ -153,10 +155,18 @@ def test_one_file_of_three_networks() -> None:
     }
     bundle = {f"{name}.{key}": value for name, each in networks.items() for key, value in each.state_dict().items()}
 
-    objects = mask_rcnn.build(NETWORK, outputs=["features"], weights=bundle, **CHEAP)
+    objects = mask_rcnn.build(NETWORK, outputs=["boxes", "image", "motion"], weights=bundle, **CHEAP)
 
-    assert torch.equal(objects.maps["image"].trunk[0][0].weight, networks["image"].features[0][0].weight)  # type: ignore[index]
-    assert torch.equal(objects.maps["motion"].trunk[0][0].weight, networks["motion"].stem[0].weight)  # type: ignore[index]
+    # Of the networks' own size: not resized, not padded
+    clip = segment(objects, 0, 1, 2, 3, width=64, height=32)
+    rows = objects(clip)
+    with torch.inference_mode():
+        image, motion = (normalised(clip[0], name) for name in ("mobilenet_v2", "r3d_18"))
+        last = networks["image"].eval().features(image[2:3])[0]  # type: ignore[operator]
+        moving = trunk_of(networks["motion"].eval())(motion.transpose(0, 1)[None])[0].mean(1)
+    for name, maps, stride in (("image", last, 32), ("motion", moving, 16)):
+        expected = roi_align(maps[None], [rows["boxes"][0] / stride], 7, sampling_ratio=2, aligned=True).mean((2, 3))
+        torch.testing.assert_close(rows[name][0], expected, atol=1e-4, rtol=1e-3, msg=name)
     detector = bundle["detector.roi_heads.box_predictor.cls_score.weight"]
     assert torch.equal(objects.detector.model.roi_heads.box_predictor.cls_score.weight, detector)
     without = {key: value for key, value in bundle.items() if not key.startswith("motion.")}
@@ -165,6 +175,12 @@ def test_one_file_of_three_networks() -> None:
     alone = mask_rcnn.build(NETWORK, outputs=["boxes"], weights=networks["detector"].state_dict(), **CHEAP)
     assert not alone.maps  # nothing is pooled that nobody asked for
     assert torch.equal(alone.detector.model.roi_heads.box_predictor.cls_score.weight, detector)
+
+
+def normalised(clip: Tensor, network: str) -> Tensor:
+    published = next(iter(get_model_weights(network))).transforms()
+    mean, std = torch.tensor([published.mean, published.std])[..., None, None]
+    return (clip / 255 - mean) / std
 
 
 def test_one_of_the_maps_may_be_left_out() -> None:

@@ -51,6 +51,7 @@ G2L = {"word_size": 16, "hidden_size": 32, "visual_size": 16, "aligned_size": 8,
 VATEX = {"word_size": 16, "hidden_size": 32, "video_size": 16, "attention_size": 16}
 DUALAFR = {"word_size": 16, "hidden_size": 32, "attention_size": 16}
 CASES |= {
+    "soft_attention-frames": Case("soft_attention", without=("motion", "sound")),
     "g2l": Case("g2l", G2L, rows={"regions": (3, SIZE)}),
     "g2l-frames": Case("g2l", G2L, without=("motion", "regions")),
     "g2l-straight": Case("g2l", {**G2L, "sampler": "straight_through"}, rows={"regions": (3, SIZE)}),
@@ -180,6 +181,23 @@ def test_one_batch_can_be_memorised_and_every_parameter_learns(name: str) -> Non
     assert list(unreached) == []
     sentences = beam_search(model.eval(), given, width=3, max_words=6)
     assert [sentence.words for sentence in sentences] == [[4, 5, 6], [7, 8], [9, 10, 11]]
+
+
+@every_model
+def test_half_precision_is_enough(name: str) -> None:
+    """As on a GPU: mixed types must meet without an error, in training and in search."""
+    model, given = build(name).train(), features(name, [4, 7])
+    words = torch.tensor([[4, 5, EOS], [7, EOS, 0]])
+    batch = CaptionBatch(["a", "b"], torch.arange(2), words, torch.arange(2))
+
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = model.loss(make_lesson(model, given, batch, tables={}, pairs=2))
+    loss.backward()
+    with torch.autocast("cpu", torch.bfloat16):
+        sentences = beam_search(model.eval(), given, width=2, max_words=4)
+
+    assert loss.isfinite()
+    assert len(sentences) == 2
 
 
 def to_be_trained(name: str, model: Captioner) -> dict[str, torch.nn.Parameter]:
