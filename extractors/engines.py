@@ -147,6 +147,10 @@ def fold_batch_norms(network: nn.Module, pairs: list[tuple[int, int]]) -> None:
     kernels = {id(each.weight): name for name, each in modules.items() if isinstance(each, CONVOLUTIONS)}
     means = {id(each.running_mean): name for name, each in modules.items() if isinstance(each, NORMS)}
     for kernel, mean in pairs:
-        convolution, norm = modules[kernels[kernel]], modules[means[mean]]
-        network.set_submodule(kernels[kernel], fuse_conv_bn_eval(convolution, norm))
-        network.set_submodule(means[mean], getattr(norm, "act", nn.Identity()))  # timm's norms have their activation
+        convolution: Any = modules[kernels[kernel]]
+        norm: Any = modules[means[mean]]
+        folded = fuse_conv_bn_eval(convolution, norm)
+        convolution.weight, convolution.bias = folded.weight, folded.bias
+        rest = getattr(norm, "act", nn.Identity())  # timm's norms have their activation
+        rest._forward_hooks = norm._forward_hooks  # someone may be listening
+        network.set_submodule(means[mean], rest)

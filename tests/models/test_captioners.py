@@ -183,6 +183,23 @@ def test_one_batch_can_be_memorised_and_every_parameter_learns(name: str) -> Non
     assert [sentence.words for sentence in sentences] == [[4, 5, 6], [7, 8], [9, 10, 11]]
 
 
+@every_model
+def test_half_precision_is_enough(name: str) -> None:
+    """As on a GPU: mixed types must meet without an error, in training and in search."""
+    model, given = build(name).train(), features(name, [4, 7])
+    words = torch.tensor([[4, 5, EOS], [7, EOS, 0]])
+    batch = CaptionBatch(["a", "b"], torch.arange(2), words, torch.arange(2))
+
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = model.loss(make_lesson(model, given, batch, tables={}, pairs=2))
+    loss.backward()
+    with torch.autocast("cpu", torch.bfloat16):
+        sentences = beam_search(model.eval(), given, width=2, max_words=4)
+
+    assert loss.isfinite()
+    assert len(sentences) == 2
+
+
 def to_be_trained(name: str, model: Captioner) -> dict[str, torch.nn.Parameter]:
     learning = {key: parameter for key, parameter in model.named_parameters() if parameter.requires_grad}
     return {key: each for key, each in learning.items() if not any(part in key for part in CASES[name].idle)}
