@@ -1,87 +1,152 @@
-"""MobileNetV2 on demo clips: the whole guarded path against the bare forward pass, and what kept memory is worth."""
+"""Seconds per clip of the whole guarded path against the bare forward pass on prepared tensors, per network and engine.
+
+One process, one thread, same run: rounds of both alternate and the best of each counts. Processor seconds are given
+beside, because a shared machine stretches the clock. `--engines eager,openvino`, `--networks`, `--frames`, `--rounds`.
+"""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import argparse
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from extractors.frames import build
+from extractors import frames, i3d
+from extractors.network import NetworkExtractor
 from pipeline.console import Console
 from pipeline.decoding import read_frames
-from pipeline.demo.making import Recipe, make_demo_set
-from pipeline.fingerprint import BATCH
-from pipeline.forwarding import forward
-from pipeline.index import VideoIndex, read_index
+from pipeline.forwarding import batch_of, forward
+from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Decode, Sampling
-from pipeline.sampling import sample
+from pipeline.sampling import Rows, sample
 from pipeline.stages import decode
+from pipeline.weights import converted_path, load_weights, status
 
-CLIPS = 20
-EVERY = 5
-ROUNDS = 3
-
-
-def forward_seconds(batches: list[torch.Tensor], extractor) -> float:
-    started = time.process_time()
-    for batch in batches:
-        extractor(batch)
-    return time.process_time() - started
-
-
-def prepared_batches(index: VideoIndex, extractor) -> list[torch.Tensor]:
-    batches = []
-    for row in index.rows.values():
-        frames = [extractor.prepare(frame) for frame in read_frames(row, range(0, row.frames, EVERY))]
-        batches += [torch.stack(frames[start : start + BATCH]) for start in range(0, len(frames), BATCH)]
-    return batches
-
-
-def whole_seconds(index: VideoIndex, extractor) -> float:
-    started = time.perf_counter()
-    for row in index.rows.values():
-        rows = sample(Sampling(every=EVERY), frames=row.frames, times=index.times(row.id))
-        forward(extractor, read_frames(row, rows.needed), rows=rows)
-    return time.perf_counter() - started
+NETWORKS: dict[str, tuple[Callable[[], NetworkExtractor], Sampling]] = {
+    "i3d": (
+        lambda: i3d.build("i3d_rgb", outputs=["pool", "grid"], weights=weights("i3d_rgb")),
+        Sampling(window=16, stride=16),
+    ),
+    "inception_v4": (
+        lambda: frames.build("timm:inception_v4", outputs=["pool"], weights=weights("inception_v4")),
+        Sampling(every=5),
+    ),
+    "mobilenet_v2": (
+        lambda: frames.build("mobilenet_v2", outputs=["pool"], weights=weights("mobilenet_v2")),
+        Sampling(every=5),
+    ),
+}
+PEER_I3D = (20.6, 28.4)  # seconds of one core for a 10 s clip: v-iashin/video_features, measured on such a machine
+TEN_SECONDS = 250  # frames
 
 
-def measure() -> None:
-    torch.set_num_threads(1)
-    keep = "--default-malloc" not in sys.argv
-    if keep:
-        keep_freed_memory()
-    extractor = build("mobilenet_v2", outputs=["pool"], weights=None)
-    noise = [torch.randn(BATCH, 3, 224, 224) for _ in range(10)]
-    forward_seconds(noise[:2], extractor)
-    bare = min(forward_seconds(noise, extractor) for _ in range(ROUNDS)) / (10 * BATCH)
-    print(f"forward, {'kept memory' if keep else 'default malloc'}: {1000 * bare:.1f} CPU ms a frame")
-    if keep:
-        compare_whole_path(extractor)
+def weights(name: str) -> dict[str, torch.Tensor] | None:
+    """Speed does not need them, but the largest difference of an engine is more honest with them."""
+    return load_weights(name) if converted_path(name).is_file() and status(name) == "present" else None
 
 
-def compare_whole_path(extractor) -> None:
+@contextmanager
+def clip(count: int) -> Iterator[tuple[VideoIndex, VideoRow]]:
+    """A clip of moving noise, 320x240 H.264, indexed like any other."""
+    import av
+
     with tempfile.TemporaryDirectory() as folder:
-        make_demo_set(Path(folder) / "demo", recipe=Recipe(seed=0, clips=CLIPS), workers=1, console=Console(quiet=True))
+        path = Path(folder) / "videos/clip.mp4"
+        path.parent.mkdir()
+        picture = np.random.default_rng(0).integers(0, 256, (15, 20, 3), np.uint8).repeat(16, 0).repeat(16, 1)
+        with av.open(str(path), "w") as container:
+            stream = container.add_stream("libx264", rate=25)
+            stream.width, stream.height, stream.pix_fmt = 320, 240, "yuv420p"
+            for number in range(count):
+                shifted = np.ascontiguousarray(np.roll(picture, number, axis=1))
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(shifted, "rgb24")))
+            container.mux(stream.encode())
         out = Path(folder) / "index"
-        decode.run(videos=Path(folder) / "demo/videos", out=out, params=Decode(), console=Console(quiet=True))
+        decode.run(videos=path.parent, out=out, params=Decode(), console=Console(quiet=True))
         index = read_index(out)
-        batches = prepared_batches(index, extractor)
-        bare, whole = [], []
-        for _ in range(ROUNDS):
+        yield index, next(iter(index.rows.values()))
+
+
+def prepared(extractor: NetworkExtractor, row: VideoRow, rows: Rows) -> list[torch.Tensor]:
+    """The batches that the whole path would make."""
+    found = {
+        number: extractor.prepare(frame)
+        for number, frame in zip(rows.needed, read_frames(row, rows.needed), strict=True)
+    }
+    items = [torch.stack([found[number] for number in each]) for each in rows.indices]
+    items = [item[0] for item in items] if extractor.takes == "frames" else items
+    size = batch_of(extractor)
+    return [torch.stack(items[start : start + size]) for start in range(0, len(items), size)]
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of the clock and of the processor, this process only."""
+    clock, processor = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - clock, time.process_time() - processor
+
+
+def measure(network: str, engines: list[str], *, count: int, rounds: int) -> None:
+    build, rule = NETWORKS[network]
+    with clip(count) as (index, row):
+        rows = sample(rule, frames=row.frames, times=index.times(row.id))
+        extractor = build()
+        batches = prepared(extractor, row, rows)
+        expected = [extractor(batch) for batch in batches[:2]]
+        for engine in engines:
+            if engine != "eager":
+                extractor.use(engine)  # type: ignore[arg-type]
             started = time.perf_counter()
-            forward_seconds(batches, extractor)
-            bare.append(time.perf_counter() - started)
-            whole.append(whole_seconds(index, extractor))
-    print(f"{CLIPS} clips: bare forward {min(bare):.2f} s, decode + prepare + forward {min(whole):.2f} s")
-    print(f"ratio bare / whole: {min(bare) / min(whole):.2f}")
+            found = [extractor(batch) for batch in batches[:2]]
+            start = time.perf_counter() - started
+            bare, whole = [], []
+            for _ in range(rounds):
+                bare.append(timed(lambda: [extractor(batch) for batch in batches]))
+                whole.append(timed(lambda: forward(extractor, read_frames(row, rows.needed), rows=rows)))
+            report(network, engine, rows=len(rows), start=start, bare=bare, whole=whole)
+            print(f"    largest difference to eager, relative: {difference(found, expected):.1e}", flush=True)
+
+
+def report(network: str, engine: str, *, rows: int, start: float, bare: list, whole: list) -> None:
+    (clock, processor), (whole_clock, whole_processor) = (
+        tuple(map(min, zip(*each, strict=True))) for each in (bare, whole)
+    )
+    print(f"{network} {engine}: {rows} rows, first batches {start:.1f} s")
+    print(
+        f"    bare forward {clock:.2f} s (processor {processor:.2f}), whole {whole_clock:.2f} s ({whole_processor:.2f})"
+    )
+    print(
+        f"    bare / whole: {clock / whole_clock:.3f} by the clock, {processor / whole_processor:.3f} by the processor"
+    )
+    if network == "i3d":
+        ten = whole_processor / rows * (TEN_SECONDS // 16)
+        gains = " to ".join(f"{peer / ten:.2f}" for peer in PEER_I3D)
+        print(f"    a 10 s clip: {ten:.1f} processor seconds, {gains} x as fast as the peer")
+
+
+def difference(found: list[dict[str, torch.Tensor]], expected: list[dict[str, torch.Tensor]]) -> float:
+    pairs = [(ours[name], theirs[name]) for ours, theirs in zip(found, expected, strict=True) for name in theirs]
+    return max(float((ours - theirs).abs().max() / theirs.abs().max()) for ours, theirs in pairs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--networks", default="i3d,inception_v4")
+    parser.add_argument("--engines", default="eager,onnxruntime,openvino")
+    parser.add_argument("--frames", type=int, default=TEN_SECONDS)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    for network in args.networks.split(","):
+        measure(network, args.engines.split(","), count=args.frames, rounds=args.rounds)
 
 
 if __name__ == "__main__":
-    measure()
-    if "--default-malloc" not in sys.argv:
-        subprocess.run([sys.executable, __file__, "--default-malloc"], check=True)
+    main()

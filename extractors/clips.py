@@ -18,7 +18,7 @@ from torchvision.models import get_model, get_model_weights, list_models, video
 from extractors.base import ExtractorError, MissingPackageError, Takes, UnknownOutputError
 from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, without_prefix
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "clips"
 # Sides of the input that pytorchvideo and its SlowFast configurations test with; mean 0.45, deviation 0.225 for all
 PYTORCHVIDEO = {

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from extractors.base import ExtractorError, Takes
 from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, choose, require_outputs, without_prefix
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "clips"
 CLASSES = 400
 WIDTHS = (64, 128, 256, 512)  # of the depthwise convolutions; a block's output is four times as wide

@@ -123,6 +123,8 @@ class Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         output = func(*args, **(kwargs or {}))
+        if func.namespace == "prim":  # questions such as "on which device?" read no numbers
+            return output
         for tensor in {id(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}:
             self.readers.setdefault(tensor, []).append((func, args))
         if func is torch.ops.aten.convolution.default:
@@ -147,6 +149,10 @@ def fold_batch_norms(network: nn.Module, pairs: list[tuple[int, int]]) -> None:
     kernels = {id(each.weight): name for name, each in modules.items() if isinstance(each, CONVOLUTIONS)}
     means = {id(each.running_mean): name for name, each in modules.items() if isinstance(each, NORMS)}
     for kernel, mean in pairs:
-        convolution, norm = modules[kernels[kernel]], modules[means[mean]]
-        network.set_submodule(kernels[kernel], fuse_conv_bn_eval(convolution, norm))
-        network.set_submodule(means[mean], getattr(norm, "act", nn.Identity()))  # timm's norms have their activation
+        convolution: Any = modules[kernels[kernel]]
+        norm: Any = modules[means[mean]]
+        folded = fuse_conv_bn_eval(convolution, norm)
+        convolution.weight, convolution.bias = folded.weight, folded.bias
+        rest = getattr(norm, "act", nn.Identity())  # timm's norms have their activation
+        rest._forward_hooks = norm._forward_hooks  # someone may be listening
+        network.set_submodule(means[mean], rest)

@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import Extractor, Takes, UnknownOutputError
+from extractors.base import Takes, UnknownOutputError
+from extractors.network import NetworkExtractor
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "clips"
 CLASSES = 400
 SHORT_SIDE, CROP = 256, 224
@@ -71,13 +72,15 @@ LAYERS: dict[str, Conv | Pool | Mixed] = {
 OUTPUTS = (*LAYERS, *HEADS)
 
 
+def same(size: int, width: int, step: int) -> tuple[int, int]:
+    """Zeros before and after that make the output ceil(size / step): the odd one goes to the end."""
+    total = max((-(-size // step) - 1) * step + width - size, 0)
+    return total // 2, total - total // 2
+
+
 def pad_same(clips: Tensor, kernel: Sequence[int], stride: Sequence[int]) -> Tensor:
-    """As many zeros as make the output ceil(size / stride), the odd one at the end. Inputs of pools are >= 0."""
-    padding: list[int] = []
-    for size, width, step in zip(clips.shape[2:], kernel, stride, strict=True):
-        total = max((-(-size // step) - 1) * step + width - size, 0)
-        padding = [total // 2, total - total // 2, *padding]  # F.pad counts from the last dimension
-    return F.pad(clips, padding)
+    pairs = [same(*each) for each in zip(clips.shape[2:], kernel, stride, strict=True)]
+    return F.pad(clips, [amount for pair in reversed(pairs) for amount in pair])  # F.pad counts from the last dimension
 
 
 class Unit(nn.Module):
@@ -85,21 +88,26 @@ class Unit(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
         super().__init__()
-        self.conv = nn.Conv3d(inputs, outputs, kernel, stride, bias=False)
+        padding = kernel // 2 if stride == 1 else 0  # with stride 1 both sides get the same, which costs no copy
+        self.conv = nn.Conv3d(inputs, outputs, kernel, stride, padding, bias=False)
         self.norm = nn.BatchNorm3d(outputs, eps=1e-3)
 
     def forward(self, clips: Tensor) -> Tensor:
-        padded = pad_same(clips, self.conv.kernel_size, self.conv.stride)
+        even = self.conv.stride == (1, 1, 1)
+        padded = clips if even else pad_same(clips, self.conv.kernel_size, self.conv.stride)
         return F.relu(self.norm(self.conv(padded)))
 
 
 class SamePool(nn.Module):
+    """What is pooled is never negative, so no padding at all (`ceil_mode`) is the same as zeros."""
+
     def __init__(self, kernel: Sequence[int], stride: Sequence[int]) -> None:
         super().__init__()
         self.kernel, self.stride = tuple(kernel), tuple(stride)
 
     def forward(self, clips: Tensor) -> Tensor:
-        return F.max_pool3d(pad_same(clips, self.kernel, self.stride), self.kernel, self.stride)
+        before = [same(*each)[0] for each in zip(clips.shape[2:], self.kernel, self.stride, strict=True)]
+        return F.max_pool3d(clips, self.kernel, self.stride, before, ceil_mode=True)
 
 
 class Inception(nn.Module):
@@ -210,7 +218,7 @@ def side_by_side(mixed_5c: Tensor) -> Tensor:
     return mixed_5c.permute(0, 3, 4, 2, 1).flatten(3)
 
 
-class I3dExtractor(Extractor):
+class I3dExtractor(NetworkExtractor):
     takes = TAKES
     channels = 3
     preprocessing: Mapping[str, object] = {
@@ -224,11 +232,8 @@ class I3dExtractor(Extractor):
     }
 
     def __init__(self, network: I3d, *, outputs: Sequence[str], window: int, device: str) -> None:
-        self.device = torch.device(device)
-        self.network = network.eval().to(self.device)
         self.names = tuple(outputs)
-        shapes = self.taps(torch.zeros(1, self.channels, window, CROP, CROP))
-        self.outputs = {name: tuple(tensor.shape[1:]) for name, tensor in shapes.items()}
+        self.settle(network, row=(self.channels, window, CROP, CROP), device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         picture = transforms.resize(torch.from_numpy(frame).permute(2, 0, 1), [SHORT_SIDE], antialias=True)
@@ -236,13 +241,12 @@ class I3dExtractor(Extractor):
 
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, T, 3, 224, 224) -> one row a window."""
-        return self.taps(batch.transpose(1, 2))
+        return self.run(batch.transpose(1, 2))
 
-    @torch.inference_mode()
-    def taps(self, clips: Tensor) -> dict[str, Tensor]:
+    def forward(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, channels, T, 224, 224) -> the wanted outputs, computed no further than the last of them."""
         found: dict[str, Tensor] = {}
-        for name, maps in self.network(clips.to(self.device)):
+        for name, maps in self.network(batch.contiguous(memory_format=torch.channels_last_3d)):
             if name in self.names:
                 found[name] = maps.permute(0, 2, 3, 4, 1)
             if len(found) == len(self.names):
@@ -257,7 +261,7 @@ class I3dExtractor(Extractor):
     def _logits(self, mixed_5c: Tensor) -> Tensor:
         """Classes of every pair of neighbouring time steps, averaged, as the authors do."""
         pooled = F.avg_pool3d(mixed_5c, (2, 7, 7), stride=1)  # (B, 1024, T', 1, 1)
-        return self.network.logits(pooled).mean((2, 3, 4))
+        return self.network.get_submodule("logits")(pooled).mean((2, 3, 4))
 
     def _contiguous(self, found: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: found[name].contiguous() for name in self.names}

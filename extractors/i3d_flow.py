@@ -17,7 +17,7 @@ from extractors.base import Takes
 from extractors.i3d import CROP, SHORT_SIDE, I3d, I3dExtractor, loaded, require_known
 from extractors.optical_flow import FlowMethod, flow_method
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "clips"
 BEYOND = 1
 LARGEST = 20.0  # pixels; longer motion is truncated, as it was for training
@@ -68,7 +68,7 @@ class I3dFlowExtractor(I3dExtractor):
         """(B, T + 1, 3, H, W) uint8 -> one row a window."""
         flows = torch.stack([self.method(frames.permute(0, 2, 3, 1)) for frames in batch])  # (B, T, H, W, 2)
         cropped = transforms.center_crop(flows.permute(0, 4, 1, 2, 3), [CROP, CROP])  # (B, 2, T, 224, 224)
-        return self.taps(scaled(cropped, eight_bit=self.eight_bit))
+        return self.run(scaled(cropped, eight_bit=self.eight_bit))
 
 
 def split(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

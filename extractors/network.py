@@ -8,12 +8,12 @@ from functools import partial
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from extractors import engines
 from extractors.base import Extractor
 
 Remember = Callable[[Callable[[], bytes]], bytes]
-Looked = tuple[dict[str, torch.Tensor], list[tuple[int, int]]]  # rows; ids of a kernel and of a running mean
 
 
 class NetworkExtractor(Extractor):
@@ -25,25 +25,19 @@ class NetworkExtractor(Extractor):
 
     @abstractmethod
     def forward(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The arithmetic of `__call__`: a batch on the device through `network`."""
+        """A batch that is on the device through `network`; traced by engines, so it is tensors and nothing else."""
 
     def settle(self, network: nn.Module, *, row: Sequence[int], device: str) -> None:
-        """Make the network ready for batches of `row`-shaped items; one blank row tells the shapes of the outputs."""
+        """Make the network ready for batches of `row`-shaped items; a pass without arithmetic tells the shapes."""
         self.device = torch.device(device)
         self.network = network.eval()
         self.example = torch.zeros(1, *row)
-        rows, pairs = self.look()
-        self.outputs = {name: tuple(tensor.shape[1:]) for name, tensor in rows.items()}
-        engines.fold_batch_norms(self.network, pairs)
+        with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True), engines.Watch() as watch:
+            self.outputs = {name: tuple(found.shape[1:]) for name, found in self.forward(torch.zeros(1, *row)).items()}
+        engines.fold_batch_norms(self.network, watch.pairs())
         self.network = engines.in_channels_last(self.network).to(self.device)
         self._run: engines.Forward = self.forward
         self._start: Callable[[], engines.Forward] | None = None
-
-    def look(self) -> Looked:
-        """The rows of the example, and which batch norms follow which convolutions."""
-        with torch.no_grad(), engines.Watch() as watch:
-            rows = self.forward(self.example)
-        return rows, watch.pairs()
 
     def use(self, engine: engines.Engine, *, rows: int = 1, remember: Remember = lambda make: make()) -> None:
         """Let an engine run the forward pass, `rows` at a time, from the next batch on.
@@ -61,6 +55,10 @@ class NetworkExtractor(Extractor):
         return engines.loaded(engine, graph, names=module.names, rows=rows)
 
     def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        return self.run(batch)
+
+    def run(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        """`forward` on the device, by the engine in use."""
         if self._start is not None:
             self._run, self._start = self._start(), None
         if self.device.type == "cuda":

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from extractors.base import Takes
 from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, choose, require_outputs, without_prefix
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "clips"
 CLASSES = 400
 CARDINALITY = 32

@@ -13,12 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors import engines
 from extractors.base import ExtractorError, Takes, UnknownOutputError
-from extractors.network import Looked, NetworkExtractor
+from extractors.network import NetworkExtractor
 
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 Network = TypeVar("Network")
@@ -74,18 +72,6 @@ class StagedExtractor(NetworkExtractor):
         """(B, T, 3, H, W) -> one row a window."""
         clips = batch.transpose(1, 2).contiguous(memory_format=torch.channels_last_3d)
         return tapped(self.network(clips), self.names)
-
-    def look(self) -> Looked:
-        """Without computing anything (`meta`): a window is many pictures."""
-        real = dict([*self.network.named_parameters(), *self.network.named_buffers()])
-        ghosts = {name: tensor.to("meta") for name, tensor in real.items()}
-        same = {id(ghost): id(real[name]) for name, ghost in ghosts.items()}
-        module = engines.Rows(self.network, self.forward, self.names)
-        stand_ins = {f"network.{name}": ghost for name, ghost in ghosts.items()}
-        with torch.no_grad(), engines.Watch() as watch:
-            rows = functional_call(module, stand_ins, (self.example.to("meta"),))
-        pairs = [(same[kernel], same[mean]) for kernel, mean in watch.pairs()]
-        return dict(zip(self.names, rows, strict=True)), pairs
 
 
 class WindowExtractor(StagedExtractor):

@@ -67,6 +67,7 @@ class Result:
 
 def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -> Task:
     """The extractor is built here as well, on the CPU: preprocessing travels with it."""
+    require_engine(params.engine, device=device)
     extractor = extractor_of(params, device="cpu")
     weights = params.weights if params.weights in WITHOUT_FILE else weights_sha256
     code = code_of(params.family)
@@ -240,7 +241,7 @@ def with_engine(extractor: Extractor, engine: Engine, *, weights: str, record: d
         return extractor
     family = record["family"]
     if not isinstance(extractor, NetworkExtractor):
-        raise UsageError(f"'{family}' has more than one network; it runs on the engine eager only")
+        raise UsageError(f"'{family}' runs on the engine eager only", hint=f"remove engine: {engine}")
     origin = weights if weights in WITHOUT_FILE else file_sha256(converted_path(weights))
     versions = {"code": code_of(family), **libraries(record["network"], engine)}
     rows = 1 if extractor.device.type == "cpu" else BATCH if extractor.takes == "frames" else CLIP_BATCH

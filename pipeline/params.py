@@ -141,11 +141,11 @@ class Train(Schedule):
 
     @property
     def stages(self) -> list[Schedule]:
-        """Each stage begins as the one before it, except for what its entry changes."""
+        """Each stage is as the one before it, except for what its entry changes; a name is said, never passed on."""
         values = self.model_dump(include=set(Schedule.model_fields))
         found = [Schedule.model_validate(values)]
         for changes in self.then:
-            values = {**values, **changes}
+            values = {**values, "stage": "", **changes}
             found.append(Schedule.model_validate(values))
         return found
 

@@ -11,7 +11,7 @@ import torch
 from extractors.base import Extractor
 from pipeline import sampling
 from pipeline.errors import MissingToolError, UsageError
-from pipeline.extraction import extractor_of
+from pipeline.extraction import extractor_of, load_extractor
 from pipeline.forwarding import forward
 from pipeline.graphs import graph_path, remembered
 from pipeline.params import Extract, Sampling
@@ -99,3 +99,21 @@ def test_an_engine_that_cannot_run_is_refused(monkeypatch, missing, device, erro
     )
     with pytest.raises(error, match=message):
         extractor_of(params, device=device)
+
+
+def test_a_second_worker_finds_the_graph_of_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="pip install 'framescribe[engines]'")
+    pytest.importorskip("onnxscript", reason="pip install 'framescribe[engines]'")
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path))
+    facts = {"family": "frames", "network": "squeezenet1_1", "weights": "random", "sampling": Sampling(every=1)}
+    batch = torch.randn(1, 3, 224, 224)
+    first = extractor_of(Extract(**facts, engine="onnxruntime"), device="cpu")(batch)["pool"]
+    assert len(list((tmp_path / "graphs").iterdir())) == 1
+
+    load_extractor.cache_clear()
+    monkeypatch.setattr("extractors.engines.export", lambda *_, **__: pytest.fail("exported again"))
+    second = extractor_of(Extract(**facts, engine="onnxruntime"), device="cpu")(batch)["pool"]
+
+    assert torch.equal(first, second)
+    eager = extractor_of(Extract(**facts), device="cpu")(batch)["pool"]
+    torch.testing.assert_close(first, eager, rtol=1e-4, atol=1e-5)

@@ -75,7 +75,7 @@ VRE = settings(
     then=[
         {"stage": "joint", "epochs": 2},
         {"stage": "constant"},
-        {"stage": "", "epochs": 1, "rewards": {"cider": 1.0, "rouge": 1.0}, "cross_entropy": 0.0, "own_words": 0.0},
+        {"epochs": 1, "rewards": {"cider": 1.0, "rouge": 1.0}, "cross_entropy": 0.0, "own_words": 0.0},
     ],
 )
 STATS = settings(
@@ -200,6 +200,15 @@ def test_seeds_are_runs_of_their_own() -> None:
 def test_a_stage_that_the_model_does_not_know_is_refused_before_training() -> None:
     with pytest.raises(UsageError, match="the model has no stage 'third'; it has: constant, first, joint"):
         trainer_of(settings(model="vre", options={"hidden_size": 16}, then=[{"stage": "third"}]))
+
+
+def test_a_stage_is_as_the_one_before_it_but_for_its_name() -> None:
+    first, second, third = settings(stage="first", optimizer="adam", then=[{"epochs": 7}, {"clip": 1.0}]).stages
+
+    assert (first.stage, second.stage, third.stage) == ("first", "", "")
+    assert (second.epochs, third.epochs) == (7, 7)
+    assert (second.clip, third.clip) == (5.0, 1.0)
+    assert {each.optimizer for each in (first, second, third)} == {"adam"}
 
 
 def test_a_misspelt_key_of_a_later_stage_is_found_at_once() -> None:

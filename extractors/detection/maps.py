@@ -12,7 +12,6 @@ from torchvision.models import get_model, get_model_weights, list_models
 from extractors import csn, engines, i3d
 from extractors.base import ExtractorError
 from extractors.detection.geometry import fit_uncropped, pad_to, pool_regions
-from extractors.frames import trunk_of
 
 SMALLEST = 32  # pixels of one cell of the last map
 
@@ -96,6 +95,14 @@ def _torchvision(network: str, *, weights: Mapping[str, Tensor] | None, short_si
     published = next(iter(get_model_weights(network))).transforms()
     trunk = trunk_of(_loaded(get_model(network, weights=None), weights))
     return RegionMap(trunk, mean=list(published.mean), std=list(published.std), short_side=short_side, motion=motion)
+
+
+def trunk_of(model: nn.Module) -> nn.Module:
+    """The network up to its last spatial map: torchvision calls it `features`, or everything before `avgpool`."""
+    children = dict(model.named_children())
+    if "features" in children:
+        return children["features"]
+    return nn.Sequential(*(children[name] for name in list(children)[: list(children).index("avgpool")]))
 
 
 def _loaded(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:

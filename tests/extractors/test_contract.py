@@ -66,5 +66,5 @@ def test_untrained_networks_are_the_same_everywhere() -> None:
 
 
 def test_an_unknown_output_lists_the_known() -> None:
-    with pytest.raises(UnknownOutputError, match=r"resnet18 has no output \['fc9'\]; it has: pool, grid"):
+    with pytest.raises(UnknownOutputError, match=r"resnet18 has no output \['fc9'\]; it has: pool, grid, layer1"):
         frames.build("resnet18", outputs=["fc9"], weights=None)

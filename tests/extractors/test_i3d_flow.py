@@ -107,7 +107,7 @@ def test_taps_are_those_of_the_pictures() -> None:
 def test_the_network_sees_the_middle_of_the_flow_of_the_resized_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     extractor = i3d_flow.build("i3d_flow", outputs=["Conv3d_1a_7x7"], weights=None, window=3, flow="brightening")
     seen: list[torch.Tensor] = []
-    monkeypatch.setattr(extractor, "taps", lambda clips: seen.append(clips) or {})
+    monkeypatch.setattr(extractor, "run", lambda clips: seen.append(clips) or {})
     frames = [np.full((128, 200, 3), level, np.uint8) for level in (10, 15, 55, 51)]
     batch = torch.stack([extractor.prepare(frame) for frame in frames])[None]
 
@@ -200,7 +200,7 @@ def test_clips_of_every_length_give_the_rows_of_the_pictures(tmp_path: Path, mon
         assert np.isfinite(features[TAP]).all()
     # a single frame does not move: what comes out is the network's answer to no motion at all
     still = i3d_flow.build("i3d_flow", outputs=[TAP], weights=None, flow="brightening")
-    answer = still.taps(torch.zeros(1, 2, 16, 224, 224))[TAP].numpy()
+    answer = still.run(torch.zeros(1, 2, 16, 224, 224))[TAP].numpy()
     np.testing.assert_allclose(store["clip1"][TAP], answer, rtol=1e-2, atol=1e-3)
 
 
@@ -228,4 +228,4 @@ def _cricket_logits(stream: str, channels: int) -> torch.Tensor:
     array = np.load(Path(SAMPLES) / f"v_CricketShot_g04_c01_{stream}.npy", allow_pickle=False)  # (1, 79, 224, 224, C)
     family, name = (i3d, "i3d_rgb") if channels == 3 else (i3d_flow, "i3d_flow")
     extractor = family.build(name, outputs=["logits"], weights=load_file(path), window=79)
-    return extractor.taps(torch.from_numpy(array).float().permute(0, 4, 1, 2, 3))["logits"][0]
+    return extractor.run(torch.from_numpy(array).float().permute(0, 4, 1, 2, 3))["logits"][0]
