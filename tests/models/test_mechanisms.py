@@ -37,8 +37,7 @@ def small_objects(videos: int, numbers: torch.Generator) -> tuple[Features, Tens
     each = torch.arange(videos)
     key = torch.randint(GROUPS, (videos,), generator=numbers)
     kinds = torch.randint(KINDS, (videos, GROUPS), generator=numbers)
-    colours = torch.randint(COLOURS, (videos, Videos = Callable[[int, torch.Generator], tuple[Features, Tensor]]
-GROUPS, REGIONS), generator=numbers)
+    colours = torch.randint(COLOURS, (videos, GROUPS, REGIONS), generator=numbers)
     marked = torch.randint(REGIONS, (videos, GROUPS), generator=numbers)
     pictures = torch.cat([F.one_hot(key, GROUPS).unsqueeze(-1), F.one_hot(kinds, KINDS)], -1)
     regions = torch.cat([F.one_hot(marked, REGIONS).unsqueeze(-1), F.one_hot(colours, COLOURS)], -1)
