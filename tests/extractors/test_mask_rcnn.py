@@ -16,8 +16,7 @@ from extractors import mask_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
 from extractors.detection.base import Detector
 from extractors.detection.coco import load_rcnn
-from extractors.detection.maps import RegionMap, image_map, motion_map
-from extractors.frames import trunk_of
+from extractors.detection.maps import RegionMap, image_map, motion_map, trunk_of
 from extractors.mask_rcnn import ObjectExtractor
 from pipeline.execution import InProcess
 from pipeline.params import Extract
