@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipeline.params import PARAMS_FILE, parse_params
+from pipeline.params import PARAMS_FILE, parse_params, read_yaml
 from pipeline.publish import write_text
 
 
@@ -15,7 +15,8 @@ def edit_params(change: Callable[[Any], None], *, path: Path = PARAMS_FILE) -> N
     """Let `change` work on the document; what it leaves must be valid, or nothing is written."""
     from ruamel.yaml import YAML
 
-    yaml = YAML()
+    read_yaml(path)  # an invalid file is told as such before anything is changed
+    yaml = YAML(typ="rt")  # plain data and its comments: a tag in the file makes no object of any class
     yaml.preserve_quotes = True
     yaml.width = 10_000  # never fold a long line
     yaml.indent(mapping=2, sequence=4, offset=2)

@@ -179,7 +179,7 @@ class Params(Section):
 def load_params(path: Path = PARAMS_FILE) -> Params:
     if not path.is_file():
         raise UsageError(f"{path} is not here (looked in {Path.cwd()})", hint="run this from the project's root")
-    return parse_params(_read_yaml(path), source=str(path))
+    return parse_params(read_yaml(path), source=str(path))
 
 
 def parse_params(values: Any, *, source: str) -> Params:
@@ -197,7 +197,8 @@ def pick(sections: dict[str, Any], name: str, *, kind: str, where: str = "params
     return sections[name]
 
 
-def _read_yaml(path: Path) -> Any:
+def read_yaml(path: Path) -> Any:
+    """Plain data; what is not valid, or asks for objects, is an error."""
     from ruamel.yaml import YAML, YAMLError
 
     try:

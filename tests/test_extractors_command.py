@@ -10,6 +10,8 @@ import pytest
 
 from pipeline.cards import read_cards
 from pipeline.cli import main
+from pipeline.editing import edit_params
+from pipeline.errors import UsageError
 from pipeline.params import load_params
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +46,19 @@ def test_an_added_extractor_is_the_cards_own(name: str, project: Path) -> None:
     assert load_params().extract[name] == read_cards()[name].params
     assert "# rewritten by `framescribe dataset use`" in (project / "params.yaml").read_text()
     assert set(before.splitlines()) - set((project / "params.yaml").read_text().splitlines()) == set()
+
+
+def test_a_tag_in_params_runs_nothing(project: Path) -> None:
+    """What is edited is foreign text: neither a command nor the editor by itself may build objects from it."""
+    poisoned = (project / "params.yaml").read_text() + "\nx: !!python/object/apply:os.mkdir [ran]\n"
+    (project / "params.yaml").write_text(poisoned)
+
+    assert main(["extractors", "add", "i3d_rgb", "--quiet"]) == 2
+    with pytest.raises(UsageError, match="not valid YAML"):
+        edit_params(lambda _: None)
+
+    assert not (project / "ran").exists()
+    assert (project / "params.yaml").read_text() == poisoned
 
 
 def test_nothing_is_overwritten(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
