@@ -6,7 +6,7 @@ Batch normalisation has eps 1e-3, and the option `normalisation` says who traine
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,14 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from extractors.base import ExtractorError, Takes
+from extractors.residual3d import OUTPUTS, Residual3d
 from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, choose, require_outputs, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
-CLASSES = 400
 WIDTHS = (64, 128, 256, 512)  # of the depthwise convolutions; a block's output is four times as wide
 NETWORKS = {"ir_csn50": (3, 4, 6, 3), "ir_csn101": (3, 4, 23, 3), "ir_csn152": (3, 8, 36, 3)}
-OUTPUTS = ("layer1", "layer2", "layer3", "layer4", "pool", "logits")
 PREPARATIONS = {
     "vmz": Preparation(resize=256, crop=224, mean=(110.201, 100.64, 95.9966), std=(58.1489, 56.4701, 55.3324)),
     "mmaction2": Preparation(resize=256, crop=224, mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375)),
@@ -63,30 +62,14 @@ class Block(nn.Module):
         return F.relu(self.conv3(inner) + self.downsample(clips))
 
 
-class Csn(nn.Module):
+class Csn(Residual3d):
     def __init__(self, blocks: Sequence[int]) -> None:
         super().__init__()
         self.conv1 = Unit(3, 64, (3, 7, 7), stride=(1, 2, 2), padding=(1, 3, 3))
-        inputs = 64
-        for number, (count, width) in enumerate(zip(blocks, WIDTHS, strict=True), 1):
-            self.add_module(f"layer{number}", _layer(inputs, width, count=count, stride=1 if number == 1 else 2))
-            inputs = 4 * width
-        self.fc = nn.Linear(inputs, CLASSES)
+        self.add_stages(Block, blocks, widths=WIDTHS, expansion=4)
 
-    def forward(self, clips: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Layer after layer of (B, 3, T, 224, 224)."""
-        clips = F.max_pool3d(F.relu(self.conv1(clips)), (1, 3, 3), stride=(1, 2, 2), padding=(0, 1, 1))
-        for name in OUTPUTS[:4]:
-            clips = self.get_submodule(name)(clips)
-            yield name, clips
-        pooled = clips.mean((2, 3, 4))
-        yield "pool", pooled
-        yield "logits", self.fc(pooled)
-
-
-def _layer(inputs: int, width: int, *, count: int, stride: int) -> nn.Sequential:
-    rest = (Block(4 * width, width, 1) for _ in range(count - 1))
-    return nn.Sequential(Block(inputs, width, stride), *rest)
+    def stem(self, clips: Tensor) -> Tensor:
+        return F.max_pool3d(F.relu(self.conv1(clips)), (1, 3, 3), stride=(1, 2, 2), padding=(0, 1, 1))
 
 
 def map_published(state: Mapping[str, Any]) -> dict[str, Tensor]:

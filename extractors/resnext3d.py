@@ -6,7 +6,7 @@ Pixels stay on the scale 0..255 and only lose a mean: the published weights know
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,15 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from extractors.base import Takes
+from extractors.residual3d import OUTPUTS, Residual3d
 from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, choose, require_outputs, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
-CLASSES = 400
 CARDINALITY = 32
 WIDTHS = (128, 256, 512, 1024)  # of the 3x3x3 convolutions; a block's output is twice as wide
 NETWORKS = {"resnext50_3d": (3, 4, 6, 3), "resnext101_3d": (3, 4, 23, 3), "resnext152_3d": (3, 8, 36, 3)}
-OUTPUTS = ("layer1", "layer2", "layer3", "layer4", "pool", "logits")
 PREPARATION = Preparation(resize=112, crop=112, mean=(114.7748, 107.7354, 99.4750))  # the authors' "activitynet" mean
 
 
@@ -45,31 +44,15 @@ class Block(nn.Module):
         return F.relu(self.bn3(self.conv3(inner)) + self.downsample(clips))
 
 
-class ResNeXt3d(nn.Module):
+class ResNeXt3d(Residual3d):
     def __init__(self, blocks: Sequence[int]) -> None:
         super().__init__()
         self.conv1 = nn.Conv3d(3, 64, 7, stride=(1, 2, 2), padding=3, bias=False)
         self.bn1 = nn.BatchNorm3d(64)
-        inputs = 64
-        for number, (count, width) in enumerate(zip(blocks, WIDTHS, strict=True), 1):
-            self.add_module(f"layer{number}", _layer(inputs, width, count=count, stride=1 if number == 1 else 2))
-            inputs = 2 * width
-        self.fc = nn.Linear(inputs, CLASSES)
+        self.add_stages(Block, blocks, widths=WIDTHS, expansion=2)
 
-    def forward(self, clips: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Layer after layer of (B, 3, T, 112, 112)."""
-        clips = F.max_pool3d(F.relu(self.bn1(self.conv1(clips))), 3, stride=2, padding=1)
-        for name in OUTPUTS[:4]:
-            clips = self.get_submodule(name)(clips)
-            yield name, clips
-        pooled = clips.mean((2, 3, 4))
-        yield "pool", pooled
-        yield "logits", self.fc(pooled)
-
-
-def _layer(inputs: int, width: int, *, count: int, stride: int) -> nn.Sequential:
-    rest = (Block(2 * width, width, 1) for _ in range(count - 1))
-    return nn.Sequential(Block(inputs, width, stride), *rest)
+    def stem(self, clips: Tensor) -> Tensor:
+        return F.max_pool3d(F.relu(self.bn1(self.conv1(clips))), 3, stride=2, padding=1)
 
 
 def map_published(state: Mapping[str, Any]) -> dict[str, Tensor]:
