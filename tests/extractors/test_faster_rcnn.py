@@ -11,12 +11,9 @@ import torch
 from extractors import faster_rcnn
 from extractors.detection.coco import load_rcnn
 from extractors.faster_rcnn import RegionExtractor
-from pipeline.execution import InProcess
 from pipeline.params import Extract
-from pipeline.stages import extract
-from pipeline.store import open_store
-from tests.clips import picture, write_clip
-from tests.store.making import QUIET, index_of
+from tests.clips import picture
+from tests.extractors.awkward import LENGTHS, extracted
 
 NETWORK = "fasterrcnn_mobilenet_v3_large_320_fpn"
 OUTPUTS = ["boxes", "features", "scores", "classes", "count"]
@@ -108,10 +105,6 @@ def test_the_published_state_of_torchvision_loads_strictly() -> None:
 def test_clips_of_every_length_through_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sampled as in G2L, the middle of three: frames 5, 20, 35, ...; a video that ends before has its last frame."""
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
-    lengths = (1, 2, 15, 16, 17, 100)
-    (tmp_path / "videos").mkdir()
-    for frames in lengths:
-        write_clip(tmp_path / f"videos/clip{frames}.mp4", frames=frames, width=64, height=48)
     params = Extract(
         family="faster_rcnn",
         network=f"torchvision:{NETWORK}",
@@ -120,19 +113,10 @@ def test_clips_of_every_length_through_the_stage(tmp_path: Path, monkeypatch: py
         outputs=OUTPUTS,
         options={**CHEAP, "regions": 6},
     )
-    index = index_of(tmp_path / "videos", tmp_path / "index")
 
-    extract.run(
-        {"regions": params},
-        index=index,
-        outs={"regions": tmp_path / "store"},
-        executor=InProcess(),
-        device="cpu",
-        console=QUIET,
-    )
+    store = extracted(params, tmp_path)
 
-    store = open_store(tmp_path / "store")
-    for frames in lengths:
+    for frames in LENGTHS:
         video = store[f"clip{frames}"]
         rows = max(1, -(-(frames - 5) // 15))
         assert video["features"].shape == (rows, 6, 1024)

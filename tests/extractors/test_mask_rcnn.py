@@ -18,13 +18,10 @@ from extractors.detection.base import Detector
 from extractors.detection.coco import load_rcnn
 from extractors.detection.maps import RegionMap, image_map, motion_map, trunk_of
 from extractors.mask_rcnn import ObjectExtractor
-from pipeline.execution import InProcess
 from pipeline.params import Extract
-from pipeline.stages import extract
-from pipeline.store import open_store
 from pipeline.weights import load_weights, status
-from tests.clips import picture, write_clip
-from tests.store.making import QUIET, index_of
+from tests.clips import picture
+from tests.extractors.awkward import LENGTHS, extracted
 
 NETWORK = "fasterrcnn_mobilenet_v3_large_320_fpn"
 EVERYTHING = ["boxes", "scores", "classes", "count", "image", "motion", "features"]
@@ -212,10 +209,6 @@ def test_motion_networks(network: str, channels: int) -> None:
 
 def test_clips_of_every_length_through_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
-    lengths = (1, 2, 15, 16, 17, 100)
-    (tmp_path / "videos").mkdir()
-    for frames in lengths:
-        write_clip(tmp_path / f"videos/clip{frames}.mp4", frames=frames, width=64, height=48)
     params = Extract(
         family="mask_rcnn",
         network=NETWORK,
@@ -224,19 +217,10 @@ def test_clips_of_every_length_through_the_stage(tmp_path: Path, monkeypatch: py
         outputs=["boxes", "features", "count"],
         options=CHEAP,
     )
-    index = index_of(tmp_path / "videos", tmp_path / "index")
 
-    extract.run(
-        {"objects": params},
-        index=index,
-        outs={"objects": tmp_path / "store"},
-        executor=InProcess(),
-        device="cpu",
-        console=QUIET,
-    )
+    store = extracted(params, tmp_path)
 
-    store = open_store(tmp_path / "store")
-    for frames in lengths:
+    for frames in LENGTHS:
         video = store[f"clip{frames}"]
         rows = -(-frames // 16)
         assert video["features"].shape == (rows, 10, 1792)
