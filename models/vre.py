@@ -43,6 +43,7 @@ class Vre(Captioner):
         "places": Input("regions", "grid", optional=True),  # the same network's maps: v^s is their mean over time
         "sound": Input("sound", "pool", optional=True),
     }
+    looks: ClassVar = {"time": "appearance", "refocus": "appearance", "place": "places"}
     stages: ClassVar = frozenset(PHASES)
     phase: Tensor  # in the state dictionary, so that a resumed or opened run goes on where it was
 
@@ -109,11 +110,8 @@ class Vre(Captioner):
             return start(first)
         weights = self._constant(video) if self.phase == CONSTANT else self.encoder.refocus(video, first)  # (B, K)
         focus, key = weights.max(1)  # (B,) Eq. 11
-        return start(self.encoder.second(video, gates, around_middle, key)) | {
-            "first": first,
-            "key": key,
-            "focus": focus,
-        }
+        second = self.encoder.second(video, gates, around_middle, key)
+        return start(second) | {"first": first, "key": key, "focus": focus, "refocus": weights}
 
     @torch.no_grad()
     def _constant(self, video: Video) -> Tensor:
@@ -126,7 +124,7 @@ class Vre(Captioner):
         """Algorithm 2."""
         query = torch.cat([state["video"], state["hidden"]], 1)
         times = self.frames(query, state["frame_keys"], state["mask"])  # (B, K)
-        attention = {"time": times}
+        attention = {"time": times} | ({"refocus": state["refocus"]} if "refocus" in state else {})
         gates = torch.einsum("bk,bkg->bg", times, state["frame_gates"])  # (B, 4H)
         if self.places is not None:
             keys = state["place_keys"]

@@ -79,9 +79,16 @@ def captioned(name: str, params: Params, *, beam: int, meteor: bool) -> dict[str
     """Scores and speed on the split that `caption` names."""
     run, corpus = open_run(Path("runs") / name, device="cpu"), read_corpus(CAPTIONS)
     videos = corpus.splits[params.caption.split]
-    longest = params.caption.max_words
     said, seconds = timed(
-        lambda: caption_videos(run.model, run.source, videos, vocabulary=run.vocabulary, beam=beam, max_words=longest)
+        lambda: caption_videos(
+            run.model,
+            run.source,
+            videos,
+            vocabulary=run.vocabulary,
+            beam=beam,
+            max_words=params.caption.max_words,
+            length_power=params.caption.length_power,
+        )
     )
     sentences = {video: each.caption for video, each in said.items()}
     scores = score(sentences, corpus.references(params.caption.split), meteor=meteor).corpus
