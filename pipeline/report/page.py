@@ -12,12 +12,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.report.charts import Chart, chart
-from pipeline.report.clips import Clip
 from pipeline.report.features import StoreFacts
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
 from pipeline.report.seeds import seed_rows
 
+SCRIPTS = ("views.js", "browser.js")
 LISTED = 12  # entries of a list that provenance spells out: a vocabulary is longer
 COLORS = 8  # run colours in the style sheet; later runs begin again, with their names beside them
 
@@ -42,10 +42,10 @@ def render(
     statistics: dict[str, Any],
     library: Library,
     stores: Sequence[StoreFacts],
-    clips: Sequence[Clip],
+    videos: int,
+    folder: str,
 ) -> str:
     environment = page_environment()
-    script = source_of(environment, "script.js")
     return environment.get_template("page.html").render(
         dataset=dataset,
         runs=runs,
@@ -54,7 +54,8 @@ def render(
         statistics=flatten(statistics),
         library=library,
         stores=stores,
-        clips=clips,
+        count=videos,
+        folder=folder,
         headline=HEADLINE,
         baseline_caption=_baseline_caption(runs),
         metrics=page_metrics(runs),
@@ -65,12 +66,18 @@ def render(
         slice_sizes=_slice_sizes(runs, captions),
         charts=charts(runs),
         leader=_leader(runs),
-        clip_slices=sorted({clip.slice for clip in clips if clip.slice}),
+        clip_slices=sorted(name for name in _slice_sizes(runs, captions) if name),
         provenance={run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        script=script,
         style=source_of(environment, "style.css"),
+        **scripts_of(environment),
     )
+
+
+def scripts_of(environment: Environment) -> dict[str, list[str]]:
+    """The page's own scripts, and the hashes by which its policy knows them."""
+    scripts = [source_of(environment, name) for name in SCRIPTS]
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    return {"scripts": scripts, "script_hashes": hashes}
 
 
 def page_environment() -> Environment:
@@ -104,6 +111,14 @@ def source_of(environment: Environment, name: str) -> str:
 def page_metrics(runs: Sequence[Run]) -> list[str]:
     """The headline first, where a phone shows it without scrolling."""
     return sorted(metric_names([run.scores.scores for run in runs]), key=lambda name: name != HEADLINE)
+
+
+def video_metrics(runs: Sequence[Run]) -> list[str]:
+    """What single videos are scored by; BLEU of one sentence says little but at its highest order."""
+    found = metric_names([scores for run in runs for scores in run.evaluation.per_video.values()])
+    return sorted(
+        (name for name in found if name not in ("BLEU-1", "BLEU-2", "BLEU-3")), key=lambda name: name != HEADLINE
+    )
 
 
 def score_rows(runs: Sequence[Run]) -> list[list[Cell]]:
