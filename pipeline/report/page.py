@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -15,6 +15,7 @@ from pipeline.report.charts import Chart, chart
 from pipeline.report.features import StoreFacts
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
+from pipeline.report.seeds import seed_rows
 
 SCRIPTS = ("views.js", "browser.js")
 LISTED = 12  # entries of a list that provenance spells out: a vocabulary is longer
@@ -27,6 +28,7 @@ class Cell:
 
     value: float | None
     gain: float | None = None  # above the baseline
+    interval: tuple[float, float] | None = None  # 95 %, of the videos drawn again
     share: float = 0.0  # of the largest value in its column or table, 0 to 1
     best: bool = False
 
@@ -59,6 +61,7 @@ def render(
         metrics=page_metrics(runs),
         score_rows=score_rows(runs),
         baseline=_baseline(runs),
+        seed_rows=seed_rows(runs, metrics=page_metrics(runs)),
         slice_rows=slice_rows(runs),
         slice_sizes=_slice_sizes(runs, captions),
         charts=charts(runs),
@@ -121,10 +124,15 @@ def video_metrics(runs: Sequence[Run]) -> list[str]:
 def score_rows(runs: Sequence[Run]) -> list[list[Cell]]:
     """A row of cells a run, a cell a metric."""
     base = _baseline(runs)
-    columns = [
-        _column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in page_metrics(runs)
+    metrics = page_metrics(runs)
+    columns = [_column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in metrics]
+    return [
+        [
+            replace(column[row], interval=run.scores.intervals.get(metric))
+            for metric, column in zip(metrics, columns, strict=True)
+        ]
+        for row, run in enumerate(runs)
     ]
-    return [[column[position] for column in columns] for position in range(len(runs))]
 
 
 def slice_rows(runs: Sequence[Run]) -> dict[str, list[Cell]]:

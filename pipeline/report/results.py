@@ -56,6 +56,7 @@ class Predictions(_Lenient):
 
 class Scores(_Lenient):
     scores: dict[str, float]
+    intervals: dict[str, tuple[float, float]] = {}  # 95 %, videos drawn again
     most_frequent_caption: dict[str, float] = {}
     slices: dict[str, dict[str, float]] = {}
     videos: int | None = None
