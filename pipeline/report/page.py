@@ -6,13 +6,14 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.report.charts import Chart, chart
 from pipeline.report.features import StoreFacts
+from pipeline.report.figures import make_figures
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
 
@@ -29,6 +30,7 @@ class Cell:
     gain: float | None = None  # above the baseline
     share: float = 0.0  # of the largest value in its column or table, 0 to 1
     best: bool = False
+    interval: tuple[float, float] | None = None  # of the score, over resampled videos
 
 
 def render(
@@ -42,6 +44,7 @@ def render(
     stores: Sequence[StoreFacts],
     videos: int,
     folder: str,
+    origin: dict[str, str],
 ) -> str:
     environment = page_environment()
     return environment.get_template("page.html").render(
@@ -54,6 +57,7 @@ def render(
         stores=stores,
         count=videos,
         folder=folder,
+        origin=origin,
         headline=HEADLINE,
         baseline_caption=_baseline_caption(runs),
         metrics=page_metrics(runs),
@@ -62,6 +66,8 @@ def render(
         slice_rows=slice_rows(runs),
         slice_sizes=_slice_sizes(runs, captions),
         charts=charts(runs),
+        intervals=any(run.scores.intervals for run in runs),
+        figures=make_figures(runs, captions),
         leader=_leader(runs),
         clip_slices=sorted(name for name in _slice_sizes(runs, captions) if name),
         provenance={run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},
@@ -121,10 +127,14 @@ def video_metrics(runs: Sequence[Run]) -> list[str]:
 def score_rows(runs: Sequence[Run]) -> list[list[Cell]]:
     """A row of cells a run, a cell a metric."""
     base = _baseline(runs)
-    columns = [
-        _column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in page_metrics(runs)
+    columns = {
+        metric: _column([run.scores.scores.get(metric) for run in runs], base.get(metric))
+        for metric in page_metrics(runs)
+    }
+    return [
+        [replace(column[position], interval=run.scores.intervals.get(metric)) for metric, column in columns.items()]
+        for position, run in enumerate(runs)
     ]
-    return [[column[position] for column in columns] for position in range(len(runs))]
 
 
 def slice_rows(runs: Sequence[Run]) -> dict[str, list[Cell]]:

@@ -53,7 +53,7 @@ def run(
     """Write the page of all `runs` that were evaluated; name the command that makes each one that was not."""
     from pipeline.index import read_index
     from pipeline.publish import write_bytes
-    from pipeline.report import browser, features, library, page, results
+    from pipeline.report import browser, features, library, origin, page, results
 
     found, missing = results.read_runs(runs, sources=sources)
     captions = results.read_captions(sources.captions)
@@ -81,6 +81,7 @@ def run(
         stores=features.read_stores(extractors, folder=sources.features),
         videos=videos,
         folder=folder.name,
+        origin=origin.code_version(Path(__file__).parent),
     )
     write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page
     _name_missing(missing, console)
