@@ -25,11 +25,11 @@ VIDEOS = ["one", "two"]
 class Toy:
     def batch(self, video_ids: Sequence[str], *, device: str = "cpu") -> Features:
         rows = torch.stack([torch.randn(5, 4, generator=torch.Generator().manual_seed(len(id_))) for id_ in video_ids])
-        return {"appearance": Modality(rows, torch.ones(len(video_ids), 5, dtype=torch.bool))}
+        return {"appearance": Modality(rows.to(device), torch.ones(len(video_ids), 5, dtype=torch.bool))}
 
 
 def probe(kind: Any, **options: int) -> MaskedRun:
-    corpus = Corpus(splits={"test": VIDEOS}, captions=dict.fromkeys(VIDEOS, ["a red ball", "a ball"]), slices={})
+    corpus = Corpus(splits={"test": VIDEOS}, captions={video: ["a red ball", "a ball"] for video in VIDEOS})
     vocabulary = Vocabulary.build(["a red ball moves"])
     torch.manual_seed(0)
     model = kind(vocabulary=len(vocabulary), sizes={"appearance": 4}, hidden_size=8, word_size=4, **options)

@@ -73,7 +73,7 @@ def _score(args: argparse.Namespace) -> list[list[Evaluation]]:
 
     said = {name: read_predictions(Path(name))[1] for name in (args.first, args.second)}
     sets, references, _ = same_videos(said, read_references(args.references), split=args.split, common=args.common)
-    settings = Settings(meteor=not args.no_meteor, workers=args.machine().workers)
+    settings = Settings(meteor=not args.no_meteor)
     scores = score_all(settings, sets, references.captions)
     return [[Evaluation(Path(n).stem, scores[n].statistics, scores[n].provenance)] for n in (args.first, args.second)]
 

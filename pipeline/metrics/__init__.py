@@ -27,12 +27,11 @@ def score(
     meteor: bool = True,
     tokenizer: Tokenizer = "ptb",
     spice: bool = False,
-    workers: int = 1,
 ) -> Scores:
     """All metrics of one sentence a video; `tokenizer="none"` takes words that are tokenised already."""
     from pipeline.metrics.toolkit import Settings
 
-    settings = Settings(tokenizer=tokenizer, meteor=meteor, spice=spice, workers=workers)
+    settings = Settings(tokenizer=tokenizer, meteor=meteor, spice=spice)
     return score_all(settings, {"": hypotheses}, references)[""]
 
 

@@ -16,6 +16,7 @@ from pipeline.report.features import StoreFacts
 from pipeline.report.figures import make_figures
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
+from pipeline.report.seeds import seed_rows
 
 SCRIPTS = ("views.js", "browser.js")
 LISTED = 12  # entries of a list that provenance spells out: a vocabulary is longer
@@ -28,9 +29,9 @@ class Cell:
 
     value: float | None
     gain: float | None = None  # above the baseline
+    interval: tuple[float, float] | None = None  # 95 %, of the videos drawn again
     share: float = 0.0  # of the largest value in its column or table, 0 to 1
     best: bool = False
-    interval: tuple[float, float] | None = None  # of the score, over resampled videos
 
 
 def render(
@@ -63,10 +64,10 @@ def render(
         metrics=page_metrics(runs),
         score_rows=score_rows(runs),
         baseline=_baseline(runs),
+        seed_rows=seed_rows(runs, metrics=page_metrics(runs)),
         slice_rows=slice_rows(runs),
         slice_sizes=_slice_sizes(runs, captions),
         charts=charts(runs),
-        intervals=any(run.scores.intervals for run in runs),
         figures=make_figures(runs, captions),
         leader=_leader(runs),
         clip_slices=sorted(name for name in _slice_sizes(runs, captions) if name),
@@ -127,13 +128,14 @@ def video_metrics(runs: Sequence[Run]) -> list[str]:
 def score_rows(runs: Sequence[Run]) -> list[list[Cell]]:
     """A row of cells a run, a cell a metric."""
     base = _baseline(runs)
-    columns = {
-        metric: _column([run.scores.scores.get(metric) for run in runs], base.get(metric))
-        for metric in page_metrics(runs)
-    }
+    metrics = page_metrics(runs)
+    columns = [_column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in metrics]
     return [
-        [replace(column[position], interval=run.scores.intervals.get(metric)) for metric, column in columns.items()]
-        for position, run in enumerate(runs)
+        [
+            replace(column[row], interval=run.scores.intervals.get(metric))
+            for metric, column in zip(metrics, columns, strict=True)
+        ]
+        for row, run in enumerate(runs)
     ]
 
 

@@ -56,7 +56,7 @@ class Predictions(_Lenient):
 
 class Scores(_Lenient):
     scores: dict[str, float]
-    intervals: dict[str, tuple[float, float]] = {}
+    intervals: dict[str, tuple[float, float]] = {}  # 95 %, videos drawn again
     spice: dict[str, float] = {}  # kind of fact -> mean F score
     most_frequent_caption: dict[str, float] = {}
     slices: dict[str, dict[str, float]] = {}

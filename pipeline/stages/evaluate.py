@@ -60,7 +60,6 @@ def _evaluate_run(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         metrics=Path("metrics") / name / "scores.json",
         evaluation=Path("evaluation") / f"{name}.json",
         params=params.evaluate,
-        workers=args.machine().workers,
         console=console,
     )
 
@@ -82,7 +81,6 @@ def _evaluate_files(args: argparse.Namespace, console: Console) -> dict[str, Any
         tokenizer=args.tokenizer or "ptb",
         meteor=not args.no_meteor,
         spice=not args.no_spice,
-        workers=args.machine().workers,
     )
     scores = score_all(settings, sets, references.captions)[""]
     told = [*left_out, *remarks(sets[""], references.captions), *scores.provenance.get("remarks", [])]
@@ -115,7 +113,6 @@ def run(
     metrics: Path,
     evaluation: Path,
     params: Evaluate,
-    workers: int = 1,
     console: Console,
 ) -> dict[str, Any]:
     """Numbers go to `metrics`, for `dvc metrics show`; per-video scores and provenance to `evaluation`."""
@@ -131,7 +128,7 @@ def run(
     corpus = read_corpus(captions)
     if split not in corpus.splits:
         raise InputError(f"{predictions}: there is no split '{split}'; {captions} has: {', '.join(corpus.splits)}")
-    settings = Settings(tokenizer=params.tokenizer, meteor=params.meteor, spice=params.spice, workers=workers)
+    settings = Settings(tokenizer=params.tokenizer, meteor=params.meteor, spice=params.spice)
     ours, baseline, about = _score_beside_baseline(
         said, corpus.references(split), training=corpus.sentences("train"), settings=settings
     )

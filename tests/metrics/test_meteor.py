@@ -163,8 +163,8 @@ def test_when_one_of_several_dies_the_others_are_not_waited_for(fake_java: FakeJ
 
 
 def test_processes_are_added_when_there_is_enough_to_count() -> None:
-    assert [processes_worth(count, workers=4) for count in (0, 3 * 20, WORTH, 3 * WORTH, 99 * WORTH)] == [1, 1, 1, 3, 4]
-    assert processes_worth(99 * WORTH, workers=1) == 1
+    assert [processes_worth(count, cores=4) for count in (0, 3 * 20, WORTH, 3 * WORTH, 99 * WORTH)] == [1, 1, 1, 3, 4]
+    assert processes_worth(99 * WORTH, cores=1) == 1
 
 
 @pytest.mark.slow
