@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -77,9 +78,8 @@ def test_it_is_refused_outside_a_project(tmp_path: Path, monkeypatch: pytest.Mon
     assert "no dvc.yaml" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_job_is_a_cluster_and_leaves_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import json
-
     monkeypatch.setenv("END", "3")
     done = subprocess.run(
         ["bash", SCRIPT, sys.executable, "ask.py"], capture_output=True, text=True, check=False, timeout=300
