@@ -59,6 +59,7 @@ def run(
     from pipeline.extraction import ExtractVideo, make_task, unchanged_weights
     from pipeline.hashing import file_sha256
     from pipeline.index import INDEX_FILE, read_index
+    from pipeline.objects.shared import offer_copy
     from pipeline.weights import conditions
 
     videos = read_index(index)
@@ -74,6 +75,7 @@ def run(
         )
         _warn_of_small_disk(tasks, videos, outs=outs, console=console)
         work = ExtractVideo(tasks, index=index, index_sha256=file_sha256(index / INDEX_FILE), device=device)
+        offer_copy(index, name=f"index/{work.index_sha256}")
         counts = dict.fromkeys(["decoded", *params], 0)
         stores = _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts)
     summary = {name: {**stores[name], "computed": counts[name]} for name in params}
