@@ -56,7 +56,7 @@ def run(
     """Write the page of all `runs` that were evaluated, and their `tables`; name the command that makes each other."""
     from pipeline.index import read_index
     from pipeline.publish import write_bytes
-    from pipeline.report import browser, features, library, page, results
+    from pipeline.report import browser, features, library, origin, page, results
     from pipeline.report.tables import write_tables
 
     found, missing = results.read_runs(runs, sources=sources)
@@ -85,6 +85,7 @@ def run(
         stores=features.read_stores(extractors, folder=sources.features),
         videos=videos,
         folder=folder.name,
+        origin=origin.code_version(Path(__file__).parent),
     )
     write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page
     if tables:
