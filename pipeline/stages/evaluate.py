@@ -18,7 +18,9 @@ SLICE_METRICS = ("METEOR", "ROUGE-L", "CIDEr-D")  # the mean of a video's own BL
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", help="a captioned run, an entry of the section `train` in params.yaml")
+    parser.add_argument(
+        "run", nargs="?", help="a captioned run: an entry of `train` in params.yaml, or any predictions/RUN.json"
+    )
     parser.add_argument("--predictions", type=Path, metavar="P", help="instead of RUN: a JSON file of captions by id")
     parser.add_argument("--references", type=Path, metavar="R", help="with --predictions: a JSON file of references")
     parser.add_argument("--out", type=Path, metavar="F", help="with --predictions: write all scores to this file")
@@ -39,11 +41,12 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 def _evaluate_run(name: str, console: Console) -> dict[str, Any]:
     from pipeline.params import load_params, pick
 
-    params = load_params()
-    pick(params.train, name, kind="run")
+    params, predictions = load_params(), Path("predictions") / f"{name}.json"
+    if not predictions.is_file():  # an ensemble or a fusion is no entry of params.yaml
+        pick(params.train, name, kind="run")
     return run(
         name,
-        predictions=Path("predictions") / f"{name}.json",
+        predictions=predictions,
         captions=Path("data/captions"),
         metrics=Path("metrics") / name / "scores.json",
         evaluation=Path("evaluation") / f"{name}.json",
