@@ -51,7 +51,7 @@ class Answer:
 
 def examine() -> list[Check]:
     """Every check, in the order of the graph. They run side by side, for they mostly wait for imports."""
-    jobs: list[tuple[str, Callable[[], list[Check]]]] = [
+    return _side_by_side(
         ("python", _python),
         ("packages", _packages),
         ("torch", _torch),
@@ -62,7 +62,15 @@ def examine() -> list[Check]:
         ("data set", _dataset),
         ("weights", _weights),
         ("disk", _disk),
-    ]
+    )
+
+
+def glance() -> list[Check]:
+    """The installation alone, nothing heavy imported and no project needed: a container asks itself each minute."""
+    return _side_by_side(("python", _python), ("packages", _packages), ("disk", _disk))
+
+
+def _side_by_side(*jobs: tuple[str, Callable[[], list[Check]]]) -> list[Check]:
     with ThreadPoolExecutor(max_workers=4) as pool:
         return [check for checks in pool.map(lambda job: _guarded(*job), jobs) for check in checks]
 

@@ -115,6 +115,9 @@ class ExtractVideo:
         computed = tuple(task.name for task in missing if task.name in done)
         return Result(row.id, done, failures, computed, decoded=len(groups))
 
+    def give_up(self, row: VideoRow, why: str) -> Result:
+        return Result(row.id, {}, {task.name: Failure("worker-lost", why) for task in self.tasks})
+
     def _compute(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
         require_unchanged(row)
         try:

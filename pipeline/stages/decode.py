@@ -6,13 +6,13 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console, printable
 from pipeline.errors import InputError, TooManyFailedError, UsageError
+from pipeline.execution import Executor, Threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,17 +57,32 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     if args.max_failed is not None:
         params = Decode.model_validate({**params.model_dump(), "max_failed": args.max_failed})
     videos = args.videos or Path(settings.dataset.videos)  # type: ignore[union-attr]  # loaded when there is no argument
-    return run(videos=videos, out=args.out, params=params, workers=args.workers, console=console)
+    machine = args.machine()
+    executor = machine.executor if machine.is_cluster else None
+    return run(videos=videos, out=args.out, params=params, workers=args.workers, executor=executor, console=console)
 
 
 def run(
-    *, videos: Path | Sequence[Path], out: Path, params: Decode, workers: int = 1, console: Console
+    *,
+    videos: Path | Sequence[Path],
+    out: Path,
+    params: Decode,
+    workers: int = 1,
+    executor: Executor | None = None,
+    console: Console,
 ) -> dict[str, Any]:
-    """Publish the index of every video below `videos`; the same bytes whatever the number of workers."""
+    """Publish the index of every video below `videos`; the same bytes whatever the number of workers.
+
+    Without an executor `workers` threads each wait for a decoding child.
+    """
+    from pipeline.decoding.guard import kill_all
     from pipeline.index import VideoRow, write_index
 
     paths = find_videos(videos)
-    outcomes = list(_examine_all(paths, params=params, workers=workers, console=console))
+    executor = executor or Threads(workers, stop=kill_all)
+    found = list(_examine_all(paths, params=params, executor=executor, console=console))
+    place = {video_id: position for position, video_id in enumerate(paths)}
+    outcomes = sorted(found, key=lambda outcome: place[outcome.row.id])
     usable = [outcome for outcome in outcomes if isinstance(outcome.row, VideoRow)]
     rows = [outcome.row for outcome in usable if isinstance(outcome.row, VideoRow)]
     refused = [outcome.row for outcome in outcomes if not isinstance(outcome.row, VideoRow)]
@@ -124,41 +139,47 @@ def _walk(folder: Path, *, seen: set[tuple[int, int]]) -> Iterator[Path]:
             yield path
 
 
-def _examine_all(paths: dict[str, Path], *, params: Decode, workers: int, console: Console) -> Iterator[Outcome]:
-    from pipeline.decoding.guard import close_idle, kill_all
+def _examine_all(paths: dict[str, Path], *, params: Decode, executor: Executor, console: Console) -> Iterator[Outcome]:
+    from pipeline.decoding.guard import close_idle
 
-    limits = limits_of(params)
-    with console.progress("decode", len(paths)) as progress, ThreadPoolExecutor(workers) as pool:
-        try:
-            for outcome in pool.map(lambda item: _examine(*item, limits=limits), paths.items()):
-                progress.advance(note=printable(outcome.row.id))
-                yield outcome
-        except (
-            BaseException
-        ):  # Ctrl-C too: what is finished is in the cache, what is under way is not worth waiting for
-            pool.shutdown(wait=False, cancel_futures=True)
-            kill_all()
-            raise
+    work = ExamineVideo(limits_of(params))
+    with console.progress("decode", len(paths)) as progress:
+        for outcome in executor.map(work, [(video_id, str(path)) for video_id, path in paths.items()]):
+            progress.advance(note=printable(outcome.row.id))
+            yield outcome
     close_idle()
 
 
-def _examine(video_id: str, path: Path, *, limits: Limits) -> Outcome:
-    import numpy as np
+@dataclass(frozen=True)
+class ExamineVideo:
+    """Work for an executor: what is finished is in the cache."""
 
-    from pipeline.decoding.cache import cache_folder, examined
-    from pipeline.decoding.findings import row_from
-    from pipeline.decoding.opening import require_regular_file
-    from pipeline.decoding.reasons import DecodeError
-    from pipeline.index import QuarantineRow
+    limits: Limits
 
-    try:
-        require_regular_file(str(path))
-        sha256, facts, known = examined(str(path), limits=limits, folder=cache_folder())
-    except DecodeError as error:
-        message = f"{error.message}; {error.hint}" if error.hint else error.message
-        return Outcome(QuarantineRow(video_id, str(path), error.reason, message))
-    row = row_from(facts, video_id=video_id, path=str(path), sha256=sha256)
-    return Outcome(row, times=np.array(facts["times"]), known=known)
+    def __call__(self, item: tuple[str, str]) -> Outcome:
+        import numpy as np
+
+        from pipeline.decoding.cache import cache_folder, examined
+        from pipeline.decoding.findings import row_from
+        from pipeline.decoding.opening import require_regular_file
+        from pipeline.decoding.reasons import DecodeError
+        from pipeline.index import QuarantineRow
+
+        video_id, path = item
+        try:
+            require_regular_file(path)
+            sha256, facts, known = examined(path, limits=self.limits, folder=cache_folder())
+        except DecodeError as error:
+            message = f"{error.message}; {error.hint}" if error.hint else error.message
+            return Outcome(QuarantineRow(video_id, path, error.reason, message))
+        row = row_from(facts, video_id=video_id, path=path, sha256=sha256)
+        return Outcome(row, times=np.array(facts["times"]), known=known)
+
+    def give_up(self, item: tuple[str, str], why: str) -> Outcome:
+        from pipeline.index import QuarantineRow
+
+        video_id, path = item
+        return Outcome(QuarantineRow(video_id, path, "worker-lost", why))
 
 
 def _show(rows: list[VideoRow], refused: list[QuarantineRow], *, known: int, out: Path, console: Console) -> None:

@@ -11,6 +11,7 @@ import torch
 from extractors import i3d
 from extractors.base import UnknownOutputError
 from pipeline.weights import converted_path, load_weights, status
+from tests.extractors.published import i3d_tree
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT.parent / "shared/data/golden/i3d_tv_v_SoccerJuggling_g23_c01.npz"
@@ -25,40 +26,6 @@ SHAPES = {
     "logits": (400,),
     "grid": (7, 7, 2048),
 }
-
-
-def published_tree() -> dict:
-    """Arrays of the published names and shapes; every value is its own, so that no two can be confused."""
-    numbers = np.random.default_rng(0)
-
-    def unit(inputs: int, outputs: int, kernel: int) -> tuple[dict, dict]:
-        weights = numbers.normal(size=(kernel, kernel, kernel, inputs, outputs)).astype(np.float32)
-        bias, mean, var = numbers.random((3, outputs), dtype=np.float32)
-        shape = (1, 1, 1, 1, outputs)
-        return (
-            {"Conv_0": {"kernel": weights}, "BatchNorm_0": {"bias": bias}},
-            {"BatchNorm_0": {"mean": mean.reshape(shape), "var": var.reshape(shape)}},
-        )
-
-    params, statistics = {}, {}
-    for name, sizes in i3d.LAYERS.items():
-        if isinstance(sizes, i3d.Conv):
-            params[name], statistics[name] = unit(sizes.inputs, sizes.outputs, sizes.kernel)
-        elif isinstance(sizes, i3d.Mixed):
-            shapes = {
-                "Branch_0/Conv3d_0a_1x1": (sizes.inputs, sizes.one, 1),
-                "Branch_1/Conv3d_0a_1x1": (sizes.inputs, sizes.reduce_a, 1),
-                "Branch_1/Conv3d_0b_3x3": (sizes.reduce_a, sizes.three_a, 3),
-                "Branch_2/Conv3d_0a_1x1": (sizes.inputs, sizes.reduce_b, 1),
-                "Branch_2/Conv3d_0b_3x3": (sizes.reduce_b, sizes.three_b, 3),
-                "Branch_3/Conv3d_0b_1x1": (sizes.inputs, sizes.pooled, 1),
-            }
-            pairs = {branch: unit(*shape) for branch, shape in shapes.items()}
-            params[name] = {branch: pair[0] for branch, pair in pairs.items()}
-            statistics[name] = {branch: pair[1] for branch, pair in pairs.items()}
-    head = {"kernel": numbers.normal(size=(1, 1, 1, 1024, 400)).astype(np.float32), "bias": np.ones(400, np.float32)}
-    params["Logits/Conv3d_0c_1x1"] = {"Conv_0": head}
-    return {"params": params, "batch_stats": statistics}
 
 
 def test_every_end_point_has_the_published_shape() -> None:
@@ -79,7 +46,7 @@ def test_padding_is_tensorflows_same(size: int, kernel: int, stride: int, before
 
 
 def test_the_published_tree_loads_strictly_and_lands_where_it_belongs() -> None:
-    tree = published_tree()
+    tree = i3d_tree()
     network = i3d.I3d()
     network.load_state_dict(i3d.map_published(tree))
 

@@ -61,8 +61,8 @@ def test_empty_sentences_separators_and_unicode_stay_in_step(meteor: Meteor) -> 
 
 def test_killed_in_the_middle(java: JavaRuntime) -> None:
     with meteor_process(java=java) as meteor:
-        meteor.process.ask(["SCORE ||| a dog ||| a dog"])
-        os.killpg(meteor.process.pid, signal.SIGKILL)
+        meteor.processes[0].ask(["SCORE ||| a dog ||| a dog"])
+        os.killpg(meteor.processes[0].pid, signal.SIGKILL)
         with pytest.raises(JavaError, match="METEOR was killed by SIGKILL before it had answered"):
             meteor.score(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES)
 
