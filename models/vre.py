@@ -39,6 +39,7 @@ class Vre(Captioner):
         "places": Input("regions", "grid", optional=True),  # the same network's maps: v^s is their mean over time
         "sound": Input("sound", "pool", optional=True),
     }
+    looks: ClassVar = {"time": "appearance", "refocus": "appearance", "place": "places"}
     stages: ClassVar = frozenset(PHASES)
     phase: Tensor  # in the state dictionary, so that a resumed or opened run goes on where it was
 
@@ -101,7 +102,8 @@ class Vre(Captioner):
             return start(first)
         weights = self._constant(video) if self.phase == CONSTANT else self.encoder.refocus(video, first)  # (B, K)
         focus, key = weights.max(1)  # (B,) Eq. 11
-        return start(self.encoder.second(video, around_middle, key)) | {"first": first, "key": key, "focus": focus}
+        second = self.encoder.second(video, around_middle, key)
+        return start(second) | {"first": first, "key": key, "focus": focus, "refocus": weights}
 
     @torch.no_grad()
     def _constant(self, video: Video) -> Tensor:
@@ -111,7 +113,7 @@ class Vre(Captioner):
         """Algorithm 2."""
         query = torch.cat([state["video"], state["hidden"]], 1)
         times = self.frames(query, state["frame_keys"], state["mask"])  # (B, K)
-        attention = {"time": times}
+        attention = {"time": times} | ({"refocus": state["refocus"]} if "refocus" in state else {})
         given = [torch.einsum("bk,bkc->bc", times, state["frames"])]
         if self.places is not None:
             keys = state["cell_keys"]

@@ -32,6 +32,7 @@ TOOLS = {
     "demo-data": "make the demo set of short clips with captions",
     "dataset": "point params.yaml at another data set and validate it",
     "paper": "set params.yaml to a paper's rows; what they need and what to run next",
+    "compare": "two runs on the same videos: differences, intervals and p values",
     "fuse": "late fusion: of several runs' sentences the one that fits each video best",
     "frames": "look inside a video: a contact sheet or exact pixels",
     "store": "look into feature stores, verify, repair, compare, export, import, estimate",

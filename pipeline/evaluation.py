@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.errors import InputError
+from pipeline.metrics import ORDER
 from pipeline.metrics.reading import named, read_json
 from pipeline.metrics.scorer import Scores
 from pipeline.metrics.statistics import Statistics
@@ -71,7 +72,7 @@ def _statistics(record: Mapping[str, Any]) -> Statistics:
     bleu, meteor = (_table(counts, videos, metric=metric) for metric in SUMMED)
     if bleu is None:
         raise ValueError("no counts of BLEU")
-    means = [name for name in per_video[videos[0]] if not name.startswith(SUMMED)]
+    means = [name for name in ORDER if name in per_video[videos[0]] and not name.startswith(SUMMED)]
     return Statistics(
         videos, bleu, meteor, {name: np.array([per_video[video][name] for video in videos]) for name in means}
     )

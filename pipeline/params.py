@@ -165,7 +165,7 @@ class Evaluate(Section):
 
 
 class Report(Section):
-    examples: int = Field(default=24, ge=0)  # test videos shown with frames
+    examples: int = Field(default=200, ge=0)  # captioned videos that are shown with pictures; the others without
 
 
 class Params(Section):

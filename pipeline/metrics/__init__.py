@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pipeline.metrics.toolkit import Settings, Tokenizer, Toolkit
 
 NAMES = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D")
+ORDER = (*NAMES, "SPICE")  # the usual order of a table
 
 
 def score(
@@ -26,38 +27,50 @@ def score(
     meteor: bool = True,
     tokenizer: Tokenizer = "ptb",
     spice: bool = False,
-    workers: int = 1,
 ) -> Scores:
     """All metrics of one sentence a video; `tokenizer="none"` takes words that are tokenised already."""
     from pipeline.metrics.toolkit import Settings
 
-    return score_with(
-        Settings(tokenizer=tokenizer, meteor=meteor, spice=spice, workers=workers), hypotheses, references
-    )
+    settings = Settings(tokenizer=tokenizer, meteor=meteor, spice=spice)
+    return score_all(settings, {"": hypotheses}, references)[""]
 
 
-def score_with(settings: Settings, hypotheses: Mapping[str, str], references: Mapping[str, Sequence[str]]) -> Scores:
+def score_all(
+    settings: Settings, said: Mapping[str, Mapping[str, str]], references: Mapping[str, Sequence[str]]
+) -> dict[str, Scores]:
+    """Several sets of sentences about the same videos, by one tokeniser and one set of METEOR processes."""
     from pipeline.metrics.scorer import CaptionScorer
     from pipeline.metrics.toolkit import open_toolkit
 
-    check_ids(hypotheses, references)
-    with open_toolkit(settings, comparisons=comparisons(references)) as tools:
-        together = {video: [hypotheses[video], *texts] for video, texts in references.items()}
-        tokenized = tools.tokenize_groups(together)
-        said = {video: tokenized[video][0] for video in hypotheses}
-        scores = CaptionScorer({video: texts[1:] for video, texts in tokenized.items()}, tools=tools).score(said)
-        facts = tools.provenance(references)
-        if settings.tokenizer == "python":
-            facts["tokenizer_off_by"] = off_by(scores, tools, together, tokenized)
-    return replace(scores, provenance=facts | ({"remarks": list(tools.remarks)} if tools.remarks else {}))
+    for hypotheses in said.values():
+        check_ids(hypotheses, references)
+    with open_toolkit(settings, comparisons=len(said) * comparisons(references)) as tools:
+        written = {video: [*(said[name][video] for name in said), *texts] for video, texts in references.items()}
+        tokenized = tools.tokenize_groups(written)
+        scorer = CaptionScorer({video: texts[len(said) :] for video, texts in tokenized.items()}, tools=tools)
+        facts = tools.provenance(references) | ({"remarks": list(tools.remarks)} if tools.remarks else {})
+        found = {}
+        for place, name in enumerate(said):
+            scores = scorer.score({video: tokenized[video][place] for video in said[name]})
+            if settings.tokenizer == "python":
+                off = off_by(scores, tools, written, tokenized, place=place, sets=len(said))
+                facts = facts | {"tokenizer_off_by": off}
+            found[name] = replace(scores, provenance=facts)
+    return found
 
 
 def off_by(
-    scores: Scores, tools: Toolkit, together: Mapping[str, Sequence[str]], tokenized: Mapping[str, Sequence[str]]
+    scores: Scores,
+    tools: Toolkit,
+    written: Mapping[str, Sequence[str]],
+    tokenized: Mapping[str, Sequence[str]],
+    *,
+    place: int = 0,
+    sets: int = 1,
 ) -> dict[str, Any]:
     """How far the Python tokeniser is from PTB: on these very captions when there is Java, else where it was measured.
 
-    Of each video the first caption is the hypothesis.
+    Each video's captions begin with its sentences, one a set; that at `place` was scored.
     """
     from pipeline.metrics.python_tokenizer import MEASURED, difference
     from pipeline.metrics.scorer import CaptionScorer
@@ -65,14 +78,12 @@ def off_by(
 
     if not tools.java:
         return {"measured": MEASURED}
-    lines = iter(tokenize([text for texts in together.values() for text in texts], java=tools.java))
-    exact = {video: [next(lines) for _ in texts] for video, texts in together.items()}
-    by_ptb = CaptionScorer({video: texts[1:] for video, texts in exact.items()})
-    reference = by_ptb.score({video: texts[0] for video, texts in exact.items()}).corpus
-    found = difference(
-        [text for texts in tokenized.values() for text in texts], [text for texts in exact.values() for text in texts]
-    )
-    return {"here": found | {"scores": {name: scores.corpus[name] - value for name, value in reference.items()}}}
+    lines = iter(tokenize([text for texts in written.values() for text in texts], java=tools.java))
+    exact = {video: [next(lines) for _ in texts] for video, texts in written.items()}
+    by_ptb = CaptionScorer({video: texts[sets:] for video, texts in exact.items()})
+    theirs = by_ptb.score({video: texts[place] for video, texts in exact.items()}).corpus
+    found = difference(*([text for texts in table.values() for text in texts] for table in (tokenized, exact)))
+    return {"here": found | {"scores": {name: scores.corpus[name] - value for name, value in theirs.items()}}}
 
 
 def comparisons(references: Mapping[str, Sequence[str]]) -> int:

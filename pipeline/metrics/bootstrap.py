@@ -36,7 +36,8 @@ def intervals(statistics: Statistics, *, resamples: int = RESAMPLES, seed: int =
     """The middle 95 % of each metric over resampled videos; nothing for a single video."""
     if not resamples or len(statistics.videos) < 2:
         return {}
-    drawn = _over(_draws(len(statistics.videos), resamples=resamples, seed=seed), statistics.corpus)
+    ordered = statistics.of(sorted(statistics.videos))  # the order of a file decides no draw
+    drawn = _over(_draws(len(statistics.videos), resamples=resamples, seed=seed), ordered.corpus)
     return {name: _middle(values) for name, values in drawn.items()}
 
 

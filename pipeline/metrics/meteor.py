@@ -32,9 +32,9 @@ def meteor_process(*, java: JavaRuntime, processes: int = 1, timeout: float = TI
         yield Meteor([stack.enter_context(process) for process in new])
 
 
-def processes_worth(comparisons: int, *, workers: int) -> int:
+def processes_worth(comparisons: int, *, cores: int) -> int:
     """How many processes end soonest: each must have more to count than it takes to load."""
-    return max(1, min(workers, MOST, comparisons // WORTH))
+    return max(1, min(cores, MOST, comparisons // WORTH))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ TOKENS = re.compile(
       (?i:https?://|www\.)[^\s()<>"]+ | \w[\w.+-]*@\w[\w.-]*\b | </?\w+>        # addresses, mark-up
     | [@\#][^\W\d]\w*                                                          # @names
     | (?i:{ABBREVIATIONS})\.(?=\s|$) | (?:[^\W\d_]{{1,2}}\.){{2,}} | (?<!\w)[^\W\d_]\.(?=\s\w)  # mr., u.s., j. b.
-    | (?i:{"|".join(SPLIT_WORDS)})\b | [cC](?:\+\+|\#) | [A-Z]+&[A-Z]+\b | '[nN]'  # gon na, C++, R&B, 'n'
+    | (?i:{"|".join(SPLIT_WORDS)})\b | [cC](?:\+\+|\#) | [A-Z]+&[A-Z]+\b | '[nN]' | '[cC]ause\b  # gon na, C++, R&B, 'n'
     | \w+?(?=[nN]'[tT]\b) | [nN]'[tT]\b | '(?i:s|m|d|re|ve|ll)\b | '\d0s\b       # do n't, it 's
     | (?<!\w)[+-]?\d+(?:[.,:]\d+)*(?![\w/-]) | (?<!\w)[+-]?\.\d+\b              # 3.5, -1,000, 10:30
     | (?i:o'|d'|ma')\w+ | [yY]'(?=[aA]ll) | \w+(?:[-/]\w+)*                     # o'clock, well-known, his/her
@@ -49,7 +49,7 @@ def tokenize(captions: Sequence[str]) -> list[str]:
 
 
 def _words(caption: str) -> list[str]:
-    straight = caption.replace("’", "'").replace("‘", "`").replace("“", "``").replace("”", "''")
+    straight = caption.replace("’", "'").replace("‘", "`").replace("“", "``").replace("”", "''").replace("—", "--")
     found = (_as_printed(token.lower()) for token in TOKENS.findall(straight))
     return [word for words in found for word in words.split() if word not in PUNCTUATION]
 

@@ -5,7 +5,7 @@ A file that names splits keeps them, so that a score can say of which split it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from pipeline.datasets import Annotations, msrvtt, msvd, vatex
 from pipeline.datasets.sources import first_file, read_records
 from pipeline.errors import InputError, UsageError
+from pipeline.metrics import check_ids
 from pipeline.metrics.reading import id_and_text, named, read_json, read_json_lines
 
 ALLOWED = (
@@ -113,3 +114,28 @@ def _checked(captions: Mapping[str, Any], path: Path, *, splits: Mapping[str, st
 
 def _is_texts(captions: Any) -> bool:
     return isinstance(captions, list) and all(isinstance(caption, str) for caption in captions)
+
+
+def same_videos(
+    said: Mapping[str, Mapping[str, str]], references: References, *, split: str | None, common: bool
+) -> tuple[dict[str, dict[str, str]], References, list[str]]:
+    """Sets of sentences and references of the same videos, or an error that says how to get there; and remarks."""
+    if split:
+        references = references.of_split(split)
+    told = []
+    if common:
+        both = [id_ for id_ in references.captions if all(id_ in one for one in said.values())]
+        told = [_left_out("predictions without references", one, references.captions) for one in said.values()]
+        told += [_left_out("references without a prediction", references.captions, set(both))]
+        references = references.of_videos(both)
+    splits = sorted(set(references.splits.values()))
+    hint = f"--split {'|'.join(splits)} scores one split, " if len(splits) > 1 else ""
+    sets = {name: {id_: one[id_] for id_ in references.captions} if common else dict(one) for name, one in said.items()}
+    for one in sets.values():
+        check_ids(one, references.captions, hint=f"{hint}--common scores the videos that all files have")
+    return sets, references, [line for line in told if line]
+
+
+def _left_out(what: str, ids: Iterable[str], kept: Container[str]) -> str:
+    left = [id_ for id_ in ids if id_ not in kept]
+    return f"{len(left)} {what} were left out: {named(left)}" if left else ""

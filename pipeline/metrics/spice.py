@@ -30,7 +30,7 @@ def spice_folder() -> Path:
     absent = [name for name in (JAR, *MODELS) if not (folder / name).is_file()]
     if absent:
         raise MissingToolError(
-            f"SPICE is left out: {folder} lacks {', '.join(absent)}",
+            f"SPICE is left out: {named or 'the pycocoevalcap package'} has no {' and no '.join(absent)}",
             hint=f"put both jars of stanford-corenlp-full-2015-12-09.zip into lib/ beside {JAR} and set {VARIABLE} "
             "to that folder",
         )

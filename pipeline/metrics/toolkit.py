@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ class Settings:
     tokenizer: Tokenizer = "ptb"
     meteor: bool = True
     spice: bool = False  # when its jar and models are there
-    workers: int = 1  # processes that METEOR may take; no score depends on it
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def open_toolkit(settings: Settings, *, comparisons: int) -> Iterator[Toolkit]:
     with ExitStack() as stack:
         meteor = None
         if settings.meteor and java:
-            processes = processes_worth(comparisons, workers=settings.workers)
+            processes = processes_worth(comparisons, cores=len(os.sched_getaffinity(0)))
             meteor = stack.enter_context(meteor_process(java=java, processes=processes))
         yield Toolkit(settings, java, meteor, spice, remarks)
 

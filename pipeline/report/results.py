@@ -6,13 +6,14 @@ import csv
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import InputError
+from pipeline.looks import Looks, looks_path, read_looks
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
 METRIC_ORDER = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D", "SPICE")
@@ -41,24 +42,21 @@ class Captions(_Lenient):
     slices: dict[str, str] = {}
 
 
-class Attention(_Lenient):
-    time: list[list[float]] = []  # (words, feature rows)
-
-
 class Prediction(_Lenient):
     caption: str
     log_prob: float | None = None
     words: list[str] = []
-    attention: Attention | None = None
 
 
 class Predictions(_Lenient):
     split: str = "test"
+    looks: dict[str, Any] = {}  # what the looks of all videos share
     predictions: dict[str, Prediction]
 
 
 class Scores(_Lenient):
     scores: dict[str, float]
+    intervals: dict[str, tuple[float, float]] = {}  # 95 %, videos drawn again
     most_frequent_caption: dict[str, float] = {}
     slices: dict[str, dict[str, float]] = {}
     videos: int | None = None
@@ -80,6 +78,7 @@ class Run:
     evaluation: Evaluation
     curves: dict[str, list[tuple[float, float]]]  # column -> (epoch, value)
     record: dict[str, Any]  # runs/<run>/run.json
+    looks: dict[str, Looks] = field(default_factory=dict)  # video -> where the words of its sentence looked
 
     @property
     def features(self) -> dict[str, dict[str, Any]]:
@@ -134,6 +133,7 @@ def _read_run(name: str, *, sources: Sources) -> Run:
         evaluation=read_as(Evaluation, evaluation, stage=f"evaluate@{name}") if evaluation.is_file() else Evaluation(),
         curves=read_curves(sources.metrics / name / "curves.csv"),
         record=read_json(record, stage=f"train@{name}") if record.is_file() else {},
+        looks=read_looks(looks_path(sources.predictions / f"{name}.json"), stage=f"caption@{name}"),
     )
 
 

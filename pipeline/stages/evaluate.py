@@ -64,7 +64,6 @@ def _evaluate_run(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         metrics=Path("metrics") / name / "scores.json",
         evaluation=Path("evaluation") / f"{name}.json",
         params=params.evaluate,
-        workers=args.machine().workers,
         console=console,
     )
 
@@ -72,22 +71,28 @@ def _evaluate_run(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 def _evaluate_files(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.evaluation import as_record, remarks, spice_means
     from pipeline.hashing import file_sha256
-    from pipeline.metrics import score_with
+    from pipeline.metrics import score_all
     from pipeline.metrics.bootstrap import RESAMPLES, intervals
+    from pipeline.metrics.reading import read_predictions
+    from pipeline.metrics.references import read_references, same_videos
     from pipeline.metrics.toolkit import Settings
     from pipeline.publish import write_json
 
-    said, references, about = _same_videos(args)
+    stated, said = read_predictions(args.predictions)
+    known = read_references(args.references)
+    sets, references, left_out = same_videos({"": said}, known, split=args.split, common=args.common)
     settings = Settings(
         tokenizer=args.tokenizer or "ptb",
         meteor=not args.no_meteor,
         spice=not args.no_spice,
-        workers=args.machine().workers,
     )
-    scores = score_with(settings, said, references)
-    files = {str(path): file_sha256(path) for path in (args.predictions, args.references) if path.is_file()}
-    told = [*about.pop("remarks"), *remarks(said, references), *scores.provenance.get("remarks", [])]
-    facts = scores.provenance | about | {"files": files, "remarks": told}
+    scores = score_all(settings, sets, references.captions)[""]
+    told = [*left_out, *remarks(sets[""], references.captions), *scores.provenance.get("remarks", [])]
+    facts = scores.provenance | {
+        "split": references.split or stated or "not stated",
+        "files": {str(path): file_sha256(path) for path in (args.predictions, args.references) if path.is_file()},
+        "remarks": told,
+    }
     resamples = RESAMPLES if args.resamples is None else args.resamples
     summary: dict[str, Any] = {
         "scores": scores.corpus,
@@ -100,34 +105,8 @@ def _evaluate_files(args: argparse.Namespace, console: Console) -> dict[str, Any
     _show(console, {args.predictions.name: scores.corpus}, summary["intervals"])
     for line in told:
         console.say(line)
-    console.say(f"{args.out or METRICS}: {len(said)} videos, split {facts['split']}")
+    console.say(f"{args.out or METRICS}: {facts['videos']} videos, split {facts['split']}")
     return summary
-
-
-def _same_videos(args: argparse.Namespace) -> tuple[dict[str, str], dict[str, list[str]], dict[str, Any]]:
-    """Sentences and references of the same videos, and what has to be said about which they are."""
-    from pipeline.metrics import check_ids
-    from pipeline.metrics.reading import named, read_predictions
-    from pipeline.metrics.references import read_references
-
-    stated, said = read_predictions(args.predictions)
-    references = read_references(args.references)
-    if args.split:
-        references = references.of_split(args.split)
-    told = []
-    if args.common:
-        both = [video for video in said if video in references.captions]
-        for what, left in (
-            ("predictions without references", [video for video in said if video not in references.captions]),
-            ("references without a prediction", [video for video in references.captions if video not in said]),
-        ):
-            if left:
-                told.append(f"{len(left)} {what} were left out: {named(left)}")
-        said, references = {video: said[video] for video in both}, references.of_videos(both)
-    splits = sorted(set(references.splits.values()))
-    hint = f"--split {'|'.join(splits)} scores one split, " if len(splits) > 1 else ""
-    check_ids(said, references.captions, hint=f"{hint}--common scores the videos that both files have")
-    return said, references.captions, {"split": references.split or stated or "not stated", "remarks": told}
 
 
 def run(
@@ -138,7 +117,6 @@ def run(
     metrics: Path,
     evaluation: Path,
     params: Evaluate,
-    workers: int = 1,
     console: Console,
 ) -> dict[str, Any]:
     """Numbers go to `metrics`, for `dvc metrics show`; per-video scores and provenance to `evaluation`."""
@@ -154,7 +132,7 @@ def run(
     corpus = read_corpus(captions)
     if split not in corpus.splits:
         raise InputError(f"{predictions}: there is no split '{split}'; {captions} has: {', '.join(corpus.splits)}")
-    settings = Settings(tokenizer=params.tokenizer, meteor=params.meteor, spice=params.spice, workers=workers)
+    settings = Settings(tokenizer=params.tokenizer, meteor=params.meteor, spice=params.spice)
     ours, baseline, about = _score_beside_baseline(
         said, corpus.references(split), training=corpus.sentences("train"), settings=settings
     )

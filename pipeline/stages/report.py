@@ -53,20 +53,24 @@ def run(
     """Write the page of all `runs` that were evaluated; name the command that makes each one that was not."""
     from pipeline.index import read_index
     from pipeline.publish import write_bytes
-    from pipeline.report import clips, features, library, page, results
+    from pipeline.report import browser, features, library, page, results
 
     found, missing = results.read_runs(runs, sources=sources)
     captions = results.read_captions(sources.captions)
     statistics = sources.captions / "statistics.json"
     index = read_index(sources.index)
+    folder = browser.folder_beside(out)
     answered = {video for one in found for video in one.answers.predictions}
-    shown = clips.choose(answered, slices=captions.slices, count=params.examples)
-    with console.progress("report", len(shown)) as progress:
-        examples = []
-        for video in shown:
-            film = library.read_film(video, index=index)
-            examples.append(clips.build_clip(video, runs=found, captions=captions, film=film))
-            progress.advance()
+    with console.progress("report", len(answered)) as progress:
+        videos = browser.write_videos(
+            folder,
+            runs=found,
+            metrics=page.video_metrics(found),
+            captions=captions,
+            index=index,
+            films=params.examples,
+            progress=progress,
+        )
     html = page.render(
         dataset=dataset,
         runs=found,
@@ -75,11 +79,12 @@ def run(
         statistics=results.read_json(statistics, stage="assemble") if statistics.is_file() else {},
         library=library.summarise(index),
         stores=features.read_stores(extractors, folder=sources.features),
-        clips=examples,
+        videos=videos,
+        folder=folder.name,
     )
     write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page
     _name_missing(missing, console)
-    console.say(f"report: {out} ({len(found)} runs, {len(examples)} examples)")
+    console.say(f"report: {out} ({len(found)} runs, {videos} videos)")
     return {"page": str(out), "runs": [one.name for one in found], "missing": [one.name for one in missing]}
 
 
