@@ -11,7 +11,8 @@ from pipeline.errors import FramescribeError, InputError, TooManyFailedError
 from pipeline.index import QuarantineRow, VideoRow, write_index
 from pipeline.params import Assemble, Dataset
 from pipeline.stages import assemble
-from pipeline.store import open_store
+from pipeline.store import VideoFeatures, open_store, write_store
+from pipeline.store.features import rows_of
 from pipeline.vocabulary import read_vocabulary
 
 CAPTIONS = {
@@ -195,3 +196,18 @@ def test_without_classes_the_store_is_empty_but_there(tmp_path):
     run(tmp_path)
 
     assert len(open_store(tmp_path / "category")) == 0
+
+
+def test_features_without_videos_are_enough(tmp_path):
+    made = VideoFeatures(tensors={"pool": np.ones((2, 3), np.float32)}, rows=rows_of(2))
+    write_store(tmp_path / "store", dict.fromkeys(CAPTIONS, made), fingerprint={})
+    statistics = assemble.run(
+        dataset=Dataset(name="demo", videos="none", annotations=str(write_annotations(tmp_path))),
+        index=tmp_path / "no index",
+        store=tmp_path / "store",
+        out=tmp_path / "captions",
+        params=Assemble(),
+        console=Console(),
+    )
+    assert statistics["splits"]["train"]["videos"] == 2
+    assert read_corpus(tmp_path / "captions").splits["test"] == ["black"]

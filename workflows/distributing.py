@@ -18,7 +18,7 @@ from workflows.pieces import VARIABLES, Place, require_own
 from workflows.profiles import Cluster, Existing
 
 RESUME = "run the same command: what was finished is kept"
-LOGS_SECONDS = 10.0  # for all workers to hand in their logs; one that hangs shall not hold up the end
+LOGS_SECONDS = 5.0  # for all workers to hand in their logs; one that hangs shall not hold up the end
 
 
 @dataclass(frozen=True)

@@ -39,12 +39,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     export.add_argument("store")
     export.add_argument("out", type=Path, help="a folder; for hdf5 a file")
     export.add_argument("--format", choices=FORMATS, default="npy")
-    into = action("import", "make a store of features that you have: a folder of npy or npz files, or an HDF5 file")
+    into = action(
+        "import", "make a store of features that you have: a folder of npy or npz files, an HDF5 file, or an npz of all"
+    )
     into.add_argument("source", type=Path)
     into.add_argument("store", help="a name for features/, or a folder")
     into.add_argument("--tensor", default="features", help="name for arrays that have none (default: features)")
     into.add_argument("--row-seconds", type=float, default=float("nan"), help="length of a row, if it is known")
     into.add_argument("--suffix", default="", help="ending of the names that is not part of the id, such as _rgb")
+    into.add_argument("--scale", type=float, default=1.0, help="factor for all numbers, where rows are very long")
     diff = action("diff", "what differs between two stores, field by field")
     diff.add_argument("left")
     diff.add_argument("right")
@@ -175,7 +178,9 @@ def _import(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.store.foreign import import_features
 
     out = folder_of(args.store)
-    manifest = import_features(args.source, out, tensor=args.tensor, row_seconds=args.row_seconds, suffix=args.suffix)
+    manifest = import_features(
+        args.source, out, tensor=args.tensor, row_seconds=args.row_seconds, suffix=args.suffix, scale=args.scale
+    )
     console.say(f"{out}: {manifest['sizes']['videos']} videos, {manifest['sizes']['rows']} rows")
     return {"store": str(out), **manifest["sizes"], "outputs": manifest["outputs"]}
 

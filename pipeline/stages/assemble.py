@@ -20,6 +20,7 @@ CATEGORIES = Path("features/category")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", type=Path, default=Path("data/index"), help="video index (default: %(default)s)")
+    parser.add_argument("--store", type=Path, help="instead of an index: the videos of this feature store")
     parser.add_argument("--out", type=Path, default=Path("data/captions"), help="folder written (default: %(default)s)")
     parser.add_argument("--categories", type=Path, default=CATEGORIES, help="store of classes (default: %(default)s)")
 
@@ -31,6 +32,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     return run(
         dataset=params.dataset,
         index=args.index,
+        store=args.store,
         out=args.out,
         categories=args.categories,
         params=params.assemble,
@@ -43,6 +45,7 @@ def run(
     *,
     dataset: Dataset,
     index: Path,
+    store: Path | None = None,
     out: Path,
     categories: Path | None = None,
     params: Assemble,
@@ -52,15 +55,15 @@ def run(
     """Write captions, vocabulary and statistics into `out`, and the store of classes; return the statistics."""
     from pipeline.corpus import write_corpus
     from pipeline.datasets import load_annotations, match_videos, require_match
-    from pipeline.index import read_index
     from pipeline.publish import write_json
     from pipeline.vocabulary import Vocabulary
 
     annotations = load_annotations(dataset)
-    videos = read_index(index)
-    match = match_videos(annotations, [*videos.rows, *videos.quarantined])
-    require_match(match, annotations, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {index}")
-    unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in videos.quarantined]
+    good, bad = _in_store(store) if store else _in_index(index)
+    match = match_videos(annotations, [*good, *bad])
+    where = f"{dataset.annotations} and {store or index}"
+    require_match(match, annotations, unmatched=dataset.unmatched, where=where)
+    unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in bad]
     _allow_unusable(unusable, max_failed=max_failed, console=console)
     corpus = _corpus(annotations, match, unusable=set(unusable))
     vocabulary = Vocabulary.build(corpus.sentences("train"), min_count=params.min_count)
@@ -90,6 +93,22 @@ def _write_categories(folder: Path, categories: dict[str, str]) -> None:
         id_: VideoFeatures(tensors={"label": one_hot[name][None]}, rows=rows_of(1)) for id_, name in categories.items()
     }
     write_store(folder, videos, fingerprint={"extractor": "category", "classes": names})
+
+
+def _in_index(folder: Path) -> tuple[set[str], set[str]]:
+    """Videos that could be decoded, and those that could not."""
+    from pipeline.index import read_index
+
+    index = read_index(folder)
+    return set(index.rows), set(index.quarantined)
+
+
+def _in_store(folder: Path) -> tuple[set[str], set[str]]:
+    """The same of features whose videos are not here."""
+    from pipeline.store import open_store
+
+    store = open_store(folder)
+    return set(store), set(store.manifest["failures"])
 
 
 def _allow_unusable(ids: list[str], *, max_failed: int, console: Console) -> None:

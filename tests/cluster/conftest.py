@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
@@ -57,3 +58,8 @@ def workers() -> Workers:
         return DaskExecutor(Node(kind="node", workers=count, device="cpu", **quick), QUIET)
 
     return make
+
+
+def journal(folder: Path) -> list[dict[str, Any]]:
+    """All lines that workers and client wrote."""
+    return [json.loads(line) for path in sorted(folder.glob("logs/*/*.jsonl")) for line in path.open()]

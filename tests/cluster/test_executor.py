@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.errors import UsageError
-from tests.cluster.conftest import Workers
+from tests.cluster.conftest import Workers, journal
 from tests.cluster.tasks import Slow, Troublesome
 from tests.store.making import content, extracted, index_of
 
@@ -33,10 +31,6 @@ def test_the_number_of_workers_changes_no_byte(
     summary = extracted(index, tmp_path / "store", executor=workers(count))
     assert (summary["videos"], summary["computed"]) == (12, 12)
     assert content(tmp_path / "store") == expected
-
-
-def journal(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for path in sorted(folder.glob("logs/*/*.jsonl")) for line in path.open()]
 
 
 def test_poison_costs_its_own_item(workers: Workers, tmp_path: Path) -> None:
