@@ -124,6 +124,20 @@ def test_a_changed_extractor_runs_its_branch_only_and_a_restored_one_computes_no
     assert (clone.folder / "features/a/store.json").read_bytes() == before
 
 
+def test_a_part_that_models_share_runs_training_again(clone: Clone) -> None:
+    """Two papers share models/top_down.py; no run names it."""
+    shared = clone.folder / "models/top_down.py"
+    text = shared.read_text()
+    shared.write_text(text + "\n# edited\n")
+    try:
+        changed = json.loads(clone.run("dvc", "status", "--json", "train@a", "train@b"))
+    finally:
+        shared.write_text(text)
+
+    assert {"train@a", "train@b"} <= set(changed)
+    assert json.loads(clone.run("dvc", "status", "--json", "train@a", "train@b")) == {}
+
+
 def test_metrics_and_plots_are_useful(clone: Clone) -> None:
     shown = json.loads(clone.run("dvc", "metrics", "show", "--json"))[""]["data"]
     scores = shown["metrics/a/scores.json"]["data"]
