@@ -22,7 +22,7 @@ $(READY): requirements.lock pyproject.toml
 	  { echo "python -m venv failed: install the venv module of your Python (Debian: apt-get install python3-venv)"; exit 1; }
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv || true
 	@if $(VENV)/bin/python -m uv --version >/dev/null 2>&1; then \
-	  $(VENV)/bin/python -m uv pip install --python $(VENV)/bin/python --require-hashes --quiet -r requirements.lock; \
+	  $(VENV)/bin/python -m uv pip install --python $(VENV)/bin/python --require-hashes --compile-bytecode --quiet -r requirements.lock; \
 	else \
 	  $(VENV)/bin/python -m pip install --disable-pip-version-check --require-hashes --quiet -r requirements.lock; \
 	fi

@@ -8,7 +8,7 @@ by indexing without knowing what is inside.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -41,7 +41,7 @@ class Step:
 
     state: State
     output: Tensor  # (B, O)
-    attention: Mapping[str, Tensor]  # e.g. "time" -> (B, L)
+    attention: Mapping[str, Tensor]  # e.g. "time" -> (B, L); docs/models.md has all names
     terms: Mapping[str, Tensor] = field(default_factory=dict)  # name -> (B,), added up over a caption's words
 
 
@@ -72,6 +72,7 @@ class Lesson:
 class Captioner(nn.Module, ABC):
     inputs: ClassVar[Mapping[str, Input]]  # what the model reads, by the names that it uses
     stages: ClassVar[frozenset[str]] = frozenset()  # names that `begin` knows
+    looks: ClassVar[Mapping[str, str]] = {"time": "appearance"}  # a step's attention -> the input that it is over
     copies: int = 1  # times that each caption is scored, for models that draw random choices; copies lie together
 
     @abstractmethod
@@ -90,6 +91,10 @@ class Captioner(nn.Module, ABC):
         """What training lowers: cross-entropy per word, unless a paper says more."""
         forced = lesson.score(lesson.state)
         return forced.loss.sum() / forced.words
+
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        """What the weights stand for in attention that is over no input: name of the attention -> names."""
+        return {}
 
     def begin(self, stage: str) -> None:
         """Called before the first epoch of each stage of training, for models whose parts take turns.

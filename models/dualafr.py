@@ -6,6 +6,7 @@ among the multi-level features (conv is the paper's own, then mlp, max, average,
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import torch
@@ -21,6 +22,7 @@ class DualAfr(Captioner):
     inputs: ClassVar = {name: Input("motion", name, optional=True) for name in LEVELS} | {
         "fc7": Input("appearance", "fc7")
     }
+    looks: ClassVar = {"place": HIGHEST}
 
     def __init__(
         self,
@@ -53,6 +55,9 @@ class DualAfr(Captioner):
         self.embed = nn.Embedding(vocabulary, word_size, padding_idx=0)
         self.cell = nn.LSTMCell(word_size + width, hidden_size)
         self.read = nn.Sequential(nn.Dropout(dropout), nn.Linear(hidden_size, vocabulary))
+
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        return {"layer": self.layers}
 
     def encode(self, features: Features) -> State:
         hidden = torch.tanh(self.start(masked_mean(*features["fc7"])))  # (B, H), the paper's h_1

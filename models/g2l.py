@@ -26,6 +26,7 @@ class G2l(Captioner):
         "motion": Input("motion", "pool", optional=True),
         "regions": Input("regions", "features", optional=True),
     }
+    looks: ClassVar = {"time": "appearance", "region": "regions", "frame": "regions"}
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class G2l(Captioner):
             joint = [_mean(looks["aligned"], state[name]) for name in self.views]
             seen.append(self.compact(torch.cat(joint, 1)))  # Eq. 4, with phi of the sum
         if self.key_frames:
-            local, attention["region"] = self._local(looks["aligned"], state)
+            local, attention["region"], attention["frame"] = self._local(looks["aligned"], state)
             seen.append(local)
         lower = self.lower(torch.cat([*seen, self.embed(words)], 1), state["lower"])  # Eqs. 10 and 11
         upper = self.upper(self.drop(lower), state["upper"])
@@ -120,8 +121,8 @@ class G2l(Captioner):
     def _look(self, name: str, state: State) -> Tensor:
         return self.attend[name](state["upper"], state[f"{name} keys"], state[f"{name} mask"])  # (B, L): Eqs. 2 and 3
 
-    def _local(self, weights: Tensor, state: State) -> tuple[Tensor, Tensor]:
-        """What the regions of the key frames show (B, V), and where in each frame we looked (B, K, N)."""
+    def _local(self, weights: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
+        """What the regions of the key frames show (B, V), where in each we looked (B, K, N), and which they are."""
         mask = state["regions mask"]
         grouped = _groups(weights).mean(-1)[:, : mask.shape[1]]  # (B, M): Eq. 8
         chosen = self._choose(grouped, mask)  # (B, K, M)
@@ -130,7 +131,7 @@ class G2l(Captioner):
         regions = torch.einsum("bkm,bmnv->bknv", chosen, state["regions"])
         real = torch.einsum("bkm,bmn->bkn", chosen.detach(), state["real"].float()) > 0.5
         looks = self.attend["regions"](state["upper"], keys, real)  # (B, K, N)
-        return torch.einsum("bkn,bknv->bv", looks, regions), looks  # Eq. 9
+        return torch.einsum("bkn,bknv->bv", looks, regions), looks, chosen  # Eq. 9
 
     def _choose(self, weights: Tensor, mask: Tensor) -> Tensor:
         if self.sampler == "argmax":

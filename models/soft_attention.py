@@ -36,6 +36,7 @@ class SoftAttention(Captioner):
         word_size: int = 128,
         hidden_size: int = 256,
         attention_size: int = 128,
+        output_size: int = 0,
         dropout: float = 0.5,
         order: bool = True,
     ) -> None:
@@ -51,6 +52,7 @@ class SoftAttention(Captioner):
             context_size=hidden_size,
             hidden_size=hidden_size,
             dropout=dropout,
+            output_size=output_size,
         )
 
     def encode(self, features: Features) -> State:

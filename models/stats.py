@@ -8,7 +8,7 @@ paper's; docs/models.md says where it leaves a choice and what we do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
@@ -65,6 +65,7 @@ class Stats(Captioner):
         "regions": Input("regions", "features", optional=True),
         "label": Input("label", "label", optional=True),  # one-hot class, or class scores
     }
+    looks: ClassVar = dict.fromkeys(("time", "place", "shared", "region"), "appearance")
 
     def __init__(
         self,
@@ -132,6 +133,9 @@ class Stats(Captioner):
     def logits(self, output: Tensor) -> Tensor:
         return self.read(output)
 
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        return {"view": ("ST", "TS")}
+
     def loss(self, lesson: Lesson) -> Tensor:
         """Cross-entropy and the ranking loss, both per word."""
         read = lesson.score(lesson.state)
@@ -162,8 +166,11 @@ class Block(nn.Module):
         places = Places(state["values"], state["frames"], state.get("regions"))
         seen = [view(_part(state, name), places, query) for name, view in self.views.items()]
         attention = {kind: weights for each in seen for kind, weights in each.attention.items()}  # TS comes last
+        if len(seen) > 1 and "place" in seen[0].attention:
+            attention["shared"] = seen[0].attention["place"]  # the places of ST, alike in all frames
+        vector, views = self.choice([each.vector for each in seen], hidden)
         rank = next((each.rank for each in seen if each.rank is not None), None)
-        return Seen(self.choice([each.vector for each in seen], hidden), attention, rank)
+        return Seen(vector, attention | views, rank)
 
 
 class View(nn.Module, ABC):
@@ -278,13 +285,14 @@ class Choice(nn.Module):
         self.views = nn.ModuleList(nn.Linear(width, attention_size, bias=False) for _ in range(views * chosen))
         self.scores = nn.ModuleList(nn.Linear(attention_size, 1, bias=False) for _ in range(views * chosen))
 
-    def forward(self, seen: list[Tensor], hidden: Tensor) -> Tensor:
+    def forward(self, seen: list[Tensor], hidden: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The chosen vector (B, D) and, where there was a choice, the weights of the views (B, 2)."""
         if self.hidden is None:
-            return torch.tanh(seen[0])
+            return torch.tanh(seen[0]), {}
         asked = self.hidden(hidden)
         parts = zip(self.scores, self.views, seen, strict=True)
         weights = torch.cat([score(torch.tanh(view(each) + asked)) for score, view, each in parts], 1).softmax(1)
-        return torch.tanh(torch.einsum("bv,bvd->bd", weights, torch.stack(seen, 1)))
+        return torch.tanh(torch.einsum("bv,bvd->bd", weights, torch.stack(seen, 1))), {"view": weights}
 
 
 def make_spatio_temporal(*, query: int, width: int, attention_size: int, pool: str, margin: float) -> View:

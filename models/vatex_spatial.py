@@ -18,6 +18,7 @@ class VatexSpatial(TopDown):
         "sound": Input("sound", "pool", optional=True),
         "objects": Input("regions", "features"),  # a picture's and a motion network's map, pooled in each box
     }
+    looks: ClassVar = {"region": "objects"}
 
     def memory_size(self, sizes: dict[str, int]) -> int:
         return sizes["objects"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.base import Captioner, Features, Input, Lesson, State, Step
@@ -19,6 +20,9 @@ WATCH = ("refocus", "once", "never")
 JOINT, FIRST, CONSTANT = range(3)
 PHASES = {"joint": JOINT, "first": FIRST, "constant": CONSTANT}
 SURE = 1e-6  # keeps log(alpha) and log(1 - alpha) finite
+
+
+Gates = tuple[Tensor, Tensor]  # of the two directions of a KBiGRU, (B, K, 3H) each
 
 
 class Video(NamedTuple):
@@ -39,6 +43,7 @@ class Vre(Captioner):
         "places": Input("regions", "grid", optional=True),  # the same network's maps: v^s is their mean over time
         "sound": Input("sound", "pool", optional=True),
     }
+    looks: ClassVar = {"time": "appearance", "refocus": "appearance", "place": "places"}
     stages: ClassVar = frozenset(PHASES)
     phase: Tensor  # in the state dictionary, so that a resumed or opened run goes on where it was
 
@@ -67,7 +72,10 @@ class Vre(Captioner):
         if "places" in sizes:
             self.places = ProductAttention(query=2 * hidden_size, memory=sizes["places"], width=hidden_size)
         self.embed = nn.Embedding(vocabulary, hidden_size, padding_idx=0)
-        self.cell = nn.LSTMCell(channels + sizes.get("places", 0) + sound + hidden_size, hidden_size)
+        # W (sum of a x) = sum of a (W x): what the cell makes of frames and places is known before the first word.
+        self.see = nn.Linear(channels, 4 * hidden_size, bias=False)
+        self.see_places = nn.Linear(sizes["places"], 4 * hidden_size, bias=False) if "places" in sizes else None
+        self.cell = nn.LSTMCell(sound + hidden_size, hidden_size)
         self.read = nn.Sequential(nn.Dropout(dropout), nn.Linear(hidden_size, vocabulary))
 
     def begin(self, stage: str) -> None:
@@ -84,44 +92,57 @@ class Vre(Captioner):
     def encode(self, features: Features) -> State:
         frames, mask = features["appearance"]
         sound = masked_mean(*features["sound"]) if "sound" in features else frames.new_zeros(len(frames), 0)
-        state = {"frames": frames, "mask": mask, "sound": sound, "frame_keys": self.frames.keys(frames)}
-        if self.places is not None:
+        state = {"sound": sound, "mask": mask, "frame_keys": self.frames.keys(frames), "frame_gates": self.see(frames)}
+        if self.places is not None and self.see_places is not None:
             grid, real = features["places"]
             cells = grid.flatten(2, -2)  # (B, K, n, C)
             means = masked_mean(cells.flatten(2), real).unflatten(1, cells.shape[2:])  # (B, n, C) Eq. 3
-            state |= {"cells": means, "cell_keys": self.places.keys(means)}
+            state |= {"place_keys": self.places.keys(means), "place_gates": self.see_places(means)}
         return state | self._watch(Video(frames, mask, sound))
 
     def _watch(self, video: Video) -> State:
         """Algorithm 1: what is captioned, and what the loss needs of the two readings."""
         if self.encoder is None:
             return start(video.frames.new_zeros(len(video.frames), self.cell.hidden_size))
-        first, around_middle = self.encoder.first(video)
+        gates = self.encoder.read.gates(video.frames)
+        first, around_middle = self.encoder.first(video, gates)
         if not isinstance(self.encoder, RefocusingEncoder) or self.phase == FIRST:
             return start(first)
         weights = self._constant(video) if self.phase == CONSTANT else self.encoder.refocus(video, first)  # (B, K)
         focus, key = weights.max(1)  # (B,) Eq. 11
-        return start(self.encoder.second(video, around_middle, key)) | {"first": first, "key": key, "focus": focus}
+        second = self.encoder.second(video, gates, around_middle, key)
+        return start(second) | {"first": first, "key": key, "focus": focus, "refocus": weights}
 
     @torch.no_grad()
     def _constant(self, video: Video) -> Tensor:
-        return self.scout.refocus(video, self.scout.first(video)[0]) if self.scout else video.mask.float()
+        if self.scout is None:
+            return video.mask.float()
+        first, _ = self.scout.first(video, self.scout.read.gates(video.frames))
+        return self.scout.refocus(video, first)
 
     def step(self, state: State, words: Tensor) -> Step:
         """Algorithm 2."""
         query = torch.cat([state["video"], state["hidden"]], 1)
         times = self.frames(query, state["frame_keys"], state["mask"])  # (B, K)
-        attention = {"time": times}
-        given = [torch.einsum("bk,bkc->bc", times, state["frames"])]
+        attention = {"time": times} | ({"refocus": state["refocus"]} if "refocus" in state else {})
+        gates = torch.einsum("bk,bkg->bg", times, state["frame_gates"])  # (B, 4H)
         if self.places is not None:
-            keys = state["cell_keys"]
+            keys = state["place_keys"]
             attention["place"] = self.places(query, keys, keys.new_ones(keys.shape[:2], dtype=torch.bool))  # (B, n)
-            given.append(torch.einsum("bn,bnc->bc", attention["place"], state["cells"]))
+            gates = gates + torch.einsum("bn,bng->bg", attention["place"], state["place_gates"])
         # There is no word before the first: the video itself takes its place.
         previous = torch.where(state["begun"], self.embed(words), state["video"])  # (B, H)
-        hidden, cell = self.cell(torch.cat([*given, state["sound"], previous], 1), (state["hidden"], state["cell"]))
+        hidden, cell = self._moved(gates, torch.cat([state["sound"], previous], 1), state)
         moved = {"hidden": hidden, "cell": cell, "begun": torch.ones_like(state["begun"])}
         return Step(state | moved, hidden, attention)
+
+    def _moved(self, gates: Tensor, given: Tensor, state: State) -> tuple[Tensor, Tensor]:
+        """The LSTM cell, of whose input the frames' and places' part is done."""
+        gates = gates + F.linear(given, self.cell.weight_ih, self.cell.bias_ih)
+        gates = gates + F.linear(state["hidden"], self.cell.weight_hh, self.cell.bias_hh)
+        enter, keep, new, out = gates.chunk(4, 1)  # (B, H) each
+        cell = keep.sigmoid() * state["cell"] + enter.sigmoid() * new.tanh()
+        return out.sigmoid() * cell.tanh(), cell
 
     def logits(self, output: Tensor) -> Tensor:
         return self.read(output)
@@ -168,9 +189,9 @@ class Encoder(nn.Module):
         self.read = KeyFrameGru(channels=channels, hidden=hidden)
         self.hear = nn.Linear(hidden + sound, hidden)  # W_a
 
-    def first(self, video: Video) -> tuple[Tensor, Tensor]:
+    def first(self, video: Video, gates: Gates) -> tuple[Tensor, Tensor]:
         """o1 and h1, both (B, H)."""
-        around_middle = self.read(video.frames, video.lengths, video.lengths // 2)
+        around_middle = self.read(gates, video.lengths, video.lengths // 2)
         return self.with_sound(around_middle, video), around_middle
 
     def with_sound(self, read: Tensor, video: Video) -> Tensor:
@@ -188,9 +209,9 @@ class RefocusingEncoder(Encoder):
     def refocus(self, video: Video, first: Tensor) -> Tensor:
         return self.attend(first, self.attend.keys(video.frames), video.mask)  # (B, K) Eqs. 8-9
 
-    def second(self, video: Video, around_middle: Tensor, key: Tensor) -> Tensor:
+    def second(self, video: Video, gates: Gates, around_middle: Tensor, key: Tensor) -> Tensor:
         """o2 (B, H)."""
-        around_key = self.read(video.frames, video.lengths, key)
+        around_key = self.read(gates, video.lengths, key)
         return self.with_sound(torch.tanh(self.merge(torch.cat([around_middle, around_key], 1))), video)
 
 
@@ -203,11 +224,16 @@ class KeyFrameGru(nn.Module):
         self.ahead = nn.GRU(channels, hidden, batch_first=True)
         self.combine = nn.Linear(2 * hidden, hidden)  # W_c
 
-    def forward(self, frames: Tensor, lengths: Tensor, key: Tensor) -> Tensor:
-        """(B, K, C), real frames (B,), key frames (B,) -> (B, H)."""
-        away = torch.arange(frames.shape[1], device=frames.device)
-        back = _last(self.back, _rows(frames, key.unsqueeze(1) - away), key + 1)
-        ahead = _last(self.ahead, _rows(frames, key.unsqueeze(1) + away), lengths - key)
+    def gates(self, frames: Tensor) -> Gates:
+        """What both directions make of the frames themselves (B, K, 3H): the same for every key frame."""
+        (back, _, back_bias, _), (ahead, _, ahead_bias, _) = self.back.all_weights[0], self.ahead.all_weights[0]
+        return F.linear(frames, back, back_bias), F.linear(frames, ahead, ahead_bias)
+
+    def forward(self, gates: Gates, lengths: Tensor, key: Tensor) -> Tensor:
+        """Gates of the frames, real frames (B,), key frames (B,) -> (B, H)."""
+        away = torch.arange(gates[0].shape[1], device=key.device)
+        back = _last(self.back, _rows(gates[0], key.unsqueeze(1) - away), key + 1)
+        ahead = _last(self.ahead, _rows(gates[1], key.unsqueeze(1) + away), lengths - key)
         return torch.tanh(self.combine(torch.cat([back, ahead], 1)))
 
 
@@ -233,10 +259,16 @@ def _rows(frames: Tensor, wanted: Tensor) -> Tensor:
     return frames.gather(1, wanted.unsqueeze(-1).expand(-1, -1, frames.shape[2]))
 
 
-def _last(reader: nn.GRU, rows: Tensor, lengths: Tensor) -> Tensor:
-    """The state after the last real row (B, H)."""
-    packed = nn.utils.rnn.pack_padded_sequence(rows, lengths.cpu(), batch_first=True, enforce_sorted=False)
-    return reader(packed)[1].squeeze(0)
+def _last(reader: nn.GRU, gates: Tensor, lengths: Tensor) -> Tensor:
+    """The reader's state after the last real row (B, H), from its input gates (B, K, 3H)."""
+    hidden = gates.new_zeros(len(gates), reader.hidden_size)
+    _, weight, _, bias = reader.all_weights[0]
+    for row in range(int(lengths.max())):
+        own = F.linear(hidden, weight, bias)  # (B, 3H)
+        reset, update = (gates[:, row, : -reader.hidden_size] + own[:, : -reader.hidden_size]).sigmoid().chunk(2, 1)
+        new = (gates[:, row, -reader.hidden_size :] + reset * own[:, -reader.hidden_size :]).tanh()
+        hidden = torch.where((row < lengths).unsqueeze(1), torch.lerp(new, hidden, update), hidden)
+    return hidden
 
 
 def _reset(module: nn.Module) -> None:

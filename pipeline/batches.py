@@ -94,11 +94,23 @@ class TrainingPairs:
     def __len__(self) -> int:
         return len(self.words)
 
-    def batches(self, size: int, *, seed: int) -> Iterator[CaptionBatch]:
-        """All pairs once, in an order that the seed decides."""
-        order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed)).tolist()
+    def batches(self, size: int, *, seed: int, per_video: int = 0) -> Iterator[CaptionBatch]:
+        """All pairs once, in an order that the seed decides; or `per_video` of each video, which lie together."""
+        generator = torch.Generator().manual_seed(seed)
+        order = torch.randperm(len(self), generator=generator).tolist()
+        if per_video:
+            order = self._together(order, per_video, generator)
         for start in range(0, len(order), size):
             yield self._batch(order[start : start + size])
+
+    def _together(self, order: Sequence[int], per_video: int, generator: torch.Generator) -> list[int]:
+        """The first few pairs of each video, and the videos in an order of their own: some have more captions."""
+        chosen: dict[str, list[int]] = {}
+        for pair in order:
+            if len(found := chosen.setdefault(self.video_ids[pair], [])) < per_video:
+                found.append(pair)
+        groups = list(chosen.values())
+        return [pair for row in torch.randperm(len(groups), generator=generator).tolist() for pair in groups[row]]
 
     def _batch(self, chosen: Sequence[int]) -> CaptionBatch:
         videos = sorted({self.video_ids[pair] for pair in chosen})

@@ -11,10 +11,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DamageError
+from pipeline.objects.shared import bring, offer
 from pipeline.publish import sweep
 from pipeline.store.features import ROW_COLUMNS, StoredFeatures, VideoFeatures
 from pipeline.store.tensors import TensorFile, spec_of, write_tensors
@@ -30,6 +32,11 @@ def cache_folder(kind: str) -> Path:
     return cache_root() / kind
 
 
+def graph_path(key: str) -> Path:
+    """Of an exported graph; pipeline/graphs.py makes them."""
+    return cache_folder("graphs") / f"{key}.safetensors"
+
+
 def entry_path(key: str) -> Path:
     return cache_folder("features") / key[:2] / f"{key}.safetensors"
 
@@ -39,7 +46,8 @@ def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | 
     parts = video.parts()
     specs = {name: spec_of(array) for name, array in parts.items()}
     about = {"record": json.dumps(record or {}, sort_keys=True)}
-    write_tensors(entry_path(key), specs, parts.__getitem__, metadata=about, workshop=_workshop())
+    write_tensors(entry_path(key), specs, parts.__getitem__, metadata=about, workshop=unfinished())
+    offer(entry_path(key))
 
 
 def get_features(key: str) -> VideoFeatures | None:
@@ -49,9 +57,14 @@ def get_features(key: str) -> VideoFeatures | None:
         entry.parts()  # a look at each of them is the check
     except DamageError:
         return None
-    with suppress(FileNotFoundError):
-        os.utime(entry_path(key))  # the last use, by which `gc` decides
+    note_use(entry_path(key))
     return entry
+
+
+def note_use(path: Path) -> None:
+    """The time of the last use, by which `gc` decides."""
+    with suppress(FileNotFoundError):
+        os.utime(path)
 
 
 @dataclass(frozen=True)
@@ -76,11 +89,15 @@ class Entry:
     bytes: int
     used: float  # seconds since 1970
 
+    @property
+    def is_graph(self) -> bool:
+        return self.path.parent == cache_folder("graphs")
+
 
 def entries() -> list[Entry]:
-    """Every entry of the feature cache, the longest unused first."""
+    """A video's features, and graphs that were exported: every entry of the cache, the longest unused first."""
     found = []
-    for path in cache_folder("features").glob("??/*.safetensors"):
+    for path in chain(cache_folder("features").glob("??/*.safetensors"), cache_folder("graphs").glob("*.safetensors")):
         with suppress(FileNotFoundError):  # another process collects as well
             facts = path.stat()
             found.append(Entry(path, facts.st_blocks * 512 or facts.st_size, facts.st_mtime))
@@ -108,15 +125,16 @@ def collect(
 
 def clear_unfinished() -> list[Path]:
     """Remove what killed processes left half-written."""
-    return sweep(_workshop())
+    return sweep(unfinished())
 
 
-def _workshop() -> Path:
-    """One folder for all unfinished entries, so that finding those of killed processes costs nothing."""
+def unfinished() -> Path:
+    """One folder for all entries that are being written, so that finding those of killed processes costs nothing."""
     return cache_folder("features") / "unfinished"
 
 
 def _opened(key: str) -> StoredFeatures:
+    bring(entry_path(key))
     file = TensorFile(entry_path(key))
     tables = {f"rows.{column}" for column in ROW_COLUMNS}
     return StoredFeatures(file, names=sorted(file.keys() - tables))

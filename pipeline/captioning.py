@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from models.base import Captioner
@@ -22,7 +22,7 @@ class Said:
     caption: str
     log_prob: float
     words: list[str]
-    attention: dict[str, list[Any]]  # "time" -> words x rows of that video; others -> words x what the model says
+    attention: dict[str, np.ndarray]  # "time" -> (words, rows of that video); others -> (words, what the model says)
 
 
 def caption_videos(
@@ -52,9 +52,11 @@ def caption_videos(
     return said
 
 
-def _recorded(name: str, weights: Tensor, rows: int) -> list[Any]:
+def _recorded(name: str, weights: Tensor, rows: int) -> np.ndarray:
     """Without what only longer neighbours in the batch have: there the weights (words, ...) are zero."""
-    if name != "time":
+    if name in ("layer", "view", "frame"):
+        return weights.float().numpy()
+    if name not in ("time", "refocus"):
         looked = weights.ne(0).any(0)  # (P,), or (K, N)
         rows = int(looked.view(len(looked), -1).any(1).nonzero().max()) + 1 if looked.any() else 0
-    return weights[:, :rows].double().round(decimals=4).tolist()
+    return weights[:, :rows].float().numpy()

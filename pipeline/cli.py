@@ -31,6 +31,8 @@ TOOLS = {
     "doctor": "what this machine has, what is missing, what that blocks and how to fix it",
     "demo-data": "make the demo set of short clips with captions",
     "dataset": "point params.yaml at another data set and validate it",
+    "compare": "two runs on the same videos: differences, intervals and p values",
+    "mask": "how a run's scores fall as ever more of its smaller attention weights are ignored",
     "fuse": "late fusion: of several runs' sentences the one that fits each video best",
     "frames": "look inside a video: a contact sheet or exact pixels",
     "store": "look into feature stores, verify, repair, compare, export, import, estimate",
@@ -38,11 +40,12 @@ TOOLS = {
     "extractors": "what can be extracted: list, the card of one, or add one to params.yaml",
     "weights": "list, fetch and verify pretrained weights",
 }
-COMMANDS = STAGES | TOOLS
+MACHINES = {"cluster": "check that a profile's workers are fit for the work; make certificates"}
+COMMANDS = STAGES | TOOLS | MACHINES
 
 
 def command_module(name: str) -> ModuleType:
-    package = "pipeline.stages" if name in STAGES else "pipeline.commands"
+    package = "pipeline.stages" if name in STAGES else "workflows" if name in MACHINES else "pipeline.commands"
     return importlib.import_module(f"{package}.{name.replace('-', '_')}")
 
 
@@ -65,7 +68,10 @@ def _command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"framescribe {name}", description=module.__doc__)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--json", action="store_true", help="print one JSON summary on stdout and nothing else there")
-    parser.add_argument("--profile", help="machine profile: a name in workflows/ or a .yaml file (default: laptop)")
+    machine = parser.add_argument_group("machine")
+    machine.add_argument("--profile", help="a name in workflows/ or a .yaml file (default: laptop)")
+    machine.add_argument("--insecure", action="store_true", help="let traffic leave this machine unencrypted")
+    machine.add_argument("--performance-report", metavar="FILE", help="an HTML page of how a cluster spent its time")
     module.configure(parser)
     return parser
 
@@ -86,8 +92,8 @@ def _run(name: str, arguments: list[str]) -> int:
     try:
         module = command_module(name)
         args = _command_parser(name, module).parse_args(arguments)
-        args.machine = lambda: _machine(args.profile)
         console = Console(quiet=args.quiet, as_json=args.json)
+        args.machine = lambda: _machine(args, console)
         console.finish(module.command(args, console))
     except FramescribeError as error:
         sys.stderr.write(f"framescribe {name}: {error}\n")
@@ -100,11 +106,11 @@ def _run(name: str, arguments: list[str]) -> int:
     return 0
 
 
-def _machine(profile: str | None) -> Any:
+def _machine(args: argparse.Namespace, console: Console) -> Any:
     """The one place where the command line, which is in pipeline/, reaches up to workflows/."""
-    from workflows.profiles import load_machine
+    from workflows.machines import load_machine
 
-    return load_machine(profile)
+    return load_machine(args.profile, insecure=args.insecure, report=args.performance_report, console=console)
 
 
 def _say_version() -> int:

@@ -51,7 +51,7 @@ class Answer:
 
 def examine() -> list[Check]:
     """Every check, in the order of the graph. They run side by side, for they mostly wait for imports."""
-    jobs: list[tuple[str, Callable[[], list[Check]]]] = [
+    return _side_by_side(
         ("python", _python),
         ("packages", _packages),
         ("torch", _torch),
@@ -62,7 +62,15 @@ def examine() -> list[Check]:
         ("data set", _dataset),
         ("weights", _weights),
         ("disk", _disk),
-    ]
+    )
+
+
+def glance() -> list[Check]:
+    """The installation alone, nothing heavy imported and no project needed: a container asks itself each minute."""
+    return _side_by_side(("python", _python), ("packages", _packages), ("disk", _disk))
+
+
+def _side_by_side(*jobs: tuple[str, Callable[[], list[Check]]]) -> list[Check]:
     with ThreadPoolExecutor(max_workers=4) as pool:
         return [check for checks in pool.map(lambda job: _guarded(*job), jobs) for check in checks]
 
@@ -223,7 +231,7 @@ def _dataset() -> list[Check]:
     switch = f"framescribe dataset use {dataset.name} --videos DIR --annotations FILE"
     fix = "framescribe demo-data" if dataset.name == "demo" else switch
     absent = partial(Check, name=name, state="missing", blocks="decode, assemble")
-    files = _count_files(Path(dataset.videos))
+    files = _count_videos(Path(dataset.videos))
     if not files:
         return [absent(detail=f"no videos in {dataset.videos}", fix=fix)]
     try:
@@ -234,7 +242,11 @@ def _dataset() -> list[Check]:
     return [Check(name=name, state="ok", detail=f"{files} files in {dataset.videos}; {splits}")]
 
 
-def _count_files(folder: Path) -> int:
+def _count_videos(folder: Path) -> int:
+    from pipeline.objects.listing import is_listing, read_listing
+
+    if is_listing(folder):
+        return len(read_listing(folder))
     return sum(entry.is_file() for entry in os.scandir(folder)) if folder.is_dir() else 0
 
 

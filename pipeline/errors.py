@@ -57,3 +57,9 @@ class WorkerDiedError(FramescribeError):
     """A worker process ended before its work did."""
 
     exit_code = 8
+
+
+class ClusterError(FramescribeError):
+    """A cluster cannot be reached, or is not fit for the work; what was finished is kept."""
+
+    exit_code = 9

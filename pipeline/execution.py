@@ -1,7 +1,8 @@
 """The executor contract, `map(work, items)`: a stage cannot tell which executor runs it.
 
 `work` is a function of this package, or an object of one of its classes; only it and the items travel.
-Results arrive as they are done, in any order, so each carries its own name.
+Results arrive as they are done, in any order, so each carries its own name. Work that can answer for an item which
+takes every worker down that tries it has a method `give_up(item, why)`; without one, such an item ends the run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,25 @@ class InProcess:
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         return map(work, items)
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads of this process, for work that waits for children of its own, which `stop` ends; results in order."""
+
+    workers: int
+    stop: Callable[[], None]
+
+    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            try:
+                yield from pool.map(work, items)
+            except BaseException:  # Ctrl-C too: what is under way is not worth waiting for
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.stop()
+                raise
 
 
 @dataclass(frozen=True)

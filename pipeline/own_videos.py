@@ -14,6 +14,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.execution import Executor
 from pipeline.fingerprint import differences
 from pipeline.index import VideoIndex, read_index
+from pipeline.looks import Geometry, Looks
 from pipeline.params import Caption, Decode, Extract, pick
 from pipeline.runs import open_run
 from pipeline.stages import decode, extract
@@ -26,6 +27,8 @@ class Captioned:
     refused: dict[str, str]  # video -> why there is no sentence
     index: VideoIndex
     record: dict[str, Any]  # the run's own
+    looks: dict[str, Looks]  # video -> where each word of its sentence looked
+    facts: dict[str, Any]  # what the looks of all videos share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,9 @@ def caption_own(videos: Sequence[Path], *, run: Path, settings: Settings, consol
         length_power=settings.caption.length_power,
         device=settings.device,
     )
-    return Captioned(said, refused, index, record)
+    geometry = Geometry(trained.model, trained.source)
+    looks = {video_id: geometry.looks(video_id, each.attention) for video_id, each in said.items()}
+    return Captioned(said, refused, index, record, looks, geometry.facts())
 
 
 def _decoded(videos: Sequence[Path], *, settings: Settings, console: Console) -> VideoIndex:

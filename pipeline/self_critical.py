@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from models.base import Captioner, State
+from models.base import Captioner, State, select
 from pipeline.rewards import Rewards
 from pipeline.search import greedy, sample
 from pipeline.vocabulary import PAD, Vocabulary
@@ -18,16 +18,18 @@ def self_critical_loss(
     state: State,
     videos: Sequence[str],
     *,
+    drawn_for: Tensor,
     rewards: Rewards,
     vocabulary: Vocabulary,
     max_words: int,
 ) -> Tensor:
-    """Over the rows of `state`, each a video: (baseline - reward) x log p of a drawn sentence, per word drawn."""
-    drawn = sample(model, state, max_words=max_words)
-    best = _greedy_words(model, state, max_words=max_words)  # (N, T)
+    """(baseline - reward) x log p, per word drawn, of a sentence for each of `drawn_for` (N,), rows of the B videos."""
+    drawn = sample(model, select(state, drawn_for), max_words=max_words)
+    best = _greedy_words(model, state, max_words=max_words)  # (B, T): one for all that is drawn for a video
     sentences = [vocabulary.decode(words) for words in [*drawn.words.tolist(), *best.tolist()]]
-    earned = torch.from_numpy(rewards([*videos, *videos], sentences)).float()  # (2N,)
-    advantage = (earned[: len(videos)] - earned[len(videos) :]).to(drawn.log_prob.device)  # (N,)
+    earned = rewards([*(videos[row] for row in drawn_for.tolist()), *videos], sentences)  # (N + B,)
+    reward, baseline = torch.from_numpy(earned).float().to(drawn.log_prob.device).split([len(drawn_for), len(videos)])
+    advantage = reward - baseline[drawn_for]  # (N,)
     return -(advantage * drawn.log_prob).sum() / (drawn.words != PAD).sum()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.base import Captioner, State, select
+from models.base import Captioner, State
 from pipeline.batches import CaptionBatch, FeatureSource, TrainingPairs, training_pairs
 from pipeline.captioning import caption_videos
 from pipeline.checkpoint import load_model, load_progress, read_history, save_model, save_progress
@@ -121,10 +121,12 @@ class Trainer:
         seed = _seed(self.settings.seed, number)
         torch.manual_seed(seed)
         self.model.train()
-        total = 0.0
-        for batch in self._pairs.batches(self.settings.batch_size, seed=seed):
+        total, captions = 0.0, 0
+        per_video = self.settings.captions_per_video
+        for batch in self._pairs.batches(self.settings.batch_size, seed=seed, per_video=per_video):
             total += update(batch) * len(batch.words)
-        return total / len(self._pairs), self.validate()
+            captions += len(batch.words)
+        return total / captions, self.validate()
 
     def _update(
         self,
@@ -158,10 +160,14 @@ class Trainer:
         return float(loss.detach())
 
     def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards) -> Tensor:
-        videos = [batch.video_ids[row] for row in batch.video_of.tolist()]
-        captioned = select(state, batch.video_of.to(self.device))
         return self_critical_loss(
-            self.model, captioned, videos, rewards=rewards, vocabulary=self.vocabulary, max_words=self.max_words
+            self.model,
+            state,
+            batch.video_ids,
+            drawn_for=batch.video_of.to(self.device),
+            rewards=rewards,
+            vocabulary=self.vocabulary,
+            max_words=self.max_words,
         )
 
     def _rewards(self, stage: Schedule) -> Rewards:

@@ -11,6 +11,8 @@ from pipeline.errors import FramescribeError, InputError, TooManyFailedError
 from pipeline.index import QuarantineRow, VideoRow, write_index
 from pipeline.params import Assemble, Dataset
 from pipeline.stages import assemble
+from pipeline.store import VideoFeatures, write_store
+from pipeline.store.features import rows_of
 from pipeline.vocabulary import read_vocabulary
 
 CAPTIONS = {
@@ -163,3 +165,18 @@ def test_msvd_ids_become_the_names_of_the_files(tmp_path):
     corpus = read_corpus(tmp_path / "out")
     assert corpus.splits == {"train": ["abc_1_2"], "val": ["vid1201"], "test": []}
     assert corpus.captions == {"abc_1_2": ["a man"], "vid1201": ["a dog"]}
+
+
+def test_features_without_videos_are_enough(tmp_path):
+    made = VideoFeatures(tensors={"pool": np.ones((2, 3), np.float32)}, rows=rows_of(2))
+    write_store(tmp_path / "store", dict.fromkeys(CAPTIONS, made), fingerprint={})
+    statistics = assemble.run(
+        dataset=Dataset(name="demo", videos="none", annotations=str(write_annotations(tmp_path))),
+        index=tmp_path / "no index",
+        store=tmp_path / "store",
+        out=tmp_path / "captions",
+        params=Assemble(),
+        console=Console(),
+    )
+    assert statistics["splits"]["train"]["videos"] == 2
+    assert read_corpus(tmp_path / "captions").splits["test"] == ["black"]

@@ -230,3 +230,15 @@ def test_the_whole_doctor_reports_on_an_empty_folder(tmp_path: Path) -> None:
     assert {"python", "packages", "torch", "devices", "dvc", "decoder pyav", "decoder decord", "java"} <= set(checks)
     assert checks["params.yaml"] == "missing"
     assert checks["torch"] == "ok"
+
+
+def test_a_quick_look_needs_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doctor, "ask", lambda *_: pytest.fail("a quick look starts no probe"))
+
+    assert main(["doctor", "--quick", "--json"]) == 0
+    names = [check["name"] for check in json.loads(capsys.readouterr().out)["checks"]]
+    assert names[:2] == ["python", "packages"]
+    assert all(name.startswith("disk") for name in names[2:])

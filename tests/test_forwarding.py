@@ -1,7 +1,9 @@
-"""Batches that do not fit into memory are halved; exported graphs are kept by content."""
+"""Batches are prepared ahead, and halved where they do not fit into memory; exported graphs are kept by content."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,13 @@ import torch
 
 from extractors.base import Extractor
 from pipeline import sampling
+from pipeline.cache import graph_path
 from pipeline.errors import MissingToolError, UsageError
 from pipeline.extraction import extractor_of, load_extractor
-from pipeline.forwarding import forward
-from pipeline.graphs import graph_path, remembered
+from pipeline.fingerprint import BATCH
+from pipeline.forwarding import forward, forward_all
+from pipeline.graphs import remembered
+from pipeline.hashing import record_sha256
 from pipeline.params import Extract, Sampling
 
 
@@ -64,6 +69,81 @@ def test_one_row_that_does_not_fit_is_said() -> None:
         run(Cramped(room=0), frames=2)
 
 
+class Noted(Extractor):
+    """Windows of frames; its feature is their mean. One frame, told by its brightest pixel, cannot be prepared."""
+
+    takes = "clips"
+    preprocessing: dict = {}  # noqa: RUF012 - a test double
+
+    def __init__(self, *, bad: int = -1) -> None:
+        self.bad = bad
+        self.threads: set[str] = set()
+        self.outputs = {"mean": (3,)}
+
+    def prepare(self, frame: np.ndarray) -> torch.Tensor:
+        self.threads.add(threading.current_thread().name)
+        if frame.max() == self.bad:
+            raise ValueError(f"frame {self.bad} cannot be prepared") from OverflowError("the cause")
+        return torch.from_numpy(frame).float().sin()
+
+    def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"mean": batch.mean((1, 2, 3))}
+
+
+WINDOWS = Sampling(window=8, stride=5, tail="pad")
+
+
+def pictures(rows: sampling.Rows) -> Iterator[np.ndarray]:
+    for number in rows.needed.tolist():
+        picture = np.random.default_rng(number).integers(0, 100, (4, 5, 3), np.uint8)
+        picture[0, 0, 0] = 100 + number
+        yield picture
+
+
+def threads_ahead() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ahead")]
+
+
+@pytest.mark.parametrize("frames", [1, 2, 15, 16, 17, 100])
+def test_preparing_ahead_changes_no_byte(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = sampling.sample(WINDOWS, frames=frames, times=np.arange(frames) / 25)
+    extractors = [Noted(), Noted()]
+    found = forward_all(extractors, pictures(rows), rows=rows)
+
+    monkeypatch.setattr("pipeline.forwarding.ahead", lambda items: items)
+    expected = forward_all(extractors, pictures(rows), rows=rows)
+
+    assert [each["mean"].tobytes() for each in found] == [each["mean"].tobytes() for each in expected]
+    assert extractors[0].threads == {"ahead_0", threading.current_thread().name}
+    assert found[0]["mean"].shape == (len(rows), 3)
+
+
+def test_an_error_in_preparing_comes_with_its_cause_and_leaves_no_thread() -> None:
+    rows = sampling.sample(WINDOWS, frames=30, times=np.arange(30) / 25)
+
+    with pytest.raises(ValueError, match="frame 113 cannot be prepared") as raised:
+        forward(Noted(bad=113), pictures(rows), rows=rows)
+
+    assert isinstance(raised.value.__cause__, OverflowError)
+    assert not threads_ahead()
+
+
+def test_a_network_that_fails_stops_the_preparing() -> None:
+    rows = sampling.sample(Sampling(every=1), frames=100, times=np.arange(100) / 25)
+    given: list[int] = []
+
+    def frames() -> Iterator[np.ndarray]:
+        for number in range(100):
+            given.append(number)
+            yield np.asarray(number)
+
+    with pytest.raises(MissingToolError):
+        forward(Cramped(room=0), frames(), rows=rows)
+
+    assert len(given) <= 2 * BATCH
+    assert not threads_ahead()
+
+
 def test_a_damaged_graph_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path))
     made = []
@@ -74,7 +154,7 @@ def test_a_damaged_graph_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     record = {"network": "x", "weights": "y"}
     graphs = [remembered(record, make), remembered(record, make)]
-    path = graph_path(record)
+    path = graph_path(record_sha256(record))
     content = bytearray(path.read_bytes())
     content[-100] ^= 1
     path.write_bytes(content)
@@ -82,7 +162,7 @@ def test_a_damaged_graph_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     assert graphs == [bytes(range(256)) * 40] * 3
     assert len(made) == 2
-    assert graph_path({"network": "x", "weights": "z"}) != path
+    assert graph_path(record_sha256({"network": "x", "weights": "z"})) != path
 
 
 @pytest.mark.parametrize(

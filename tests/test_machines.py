@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.execution import InProcess, LocalProcesses
-from workflows.profiles import load_machine
+from workflows.machines import load_machine
 
 
 @pytest.mark.parametrize("executor", [InProcess(), LocalProcesses(2)])
@@ -25,7 +25,10 @@ def test_an_error_in_a_worker_reaches_the_caller() -> None:
 def test_the_default_profile_is_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FRAMESCRIBE_PROFILE", raising=False)
 
-    assert load_machine().workers >= 1
+    machine = load_machine()
+
+    assert not machine.is_cluster
+    assert machine.profile == load_machine("laptop").profile
 
 
 def test_a_profile_may_be_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +36,7 @@ def test_a_profile_may_be_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("FRAMESCRIBE_PROFILE", str(tmp_path / "one.yaml"))
     machine = load_machine()
 
-    assert (machine.workers, machine.device) == (1, "cpu")
+    assert machine.device == "cpu"
     assert isinstance(machine.executor, InProcess)
 
 
@@ -48,5 +51,5 @@ def test_a_bad_profile_is_refused(tmp_path: Path, content: str, message: str) ->
 
 
 def test_an_unknown_profile_lists_the_known() -> None:
-    with pytest.raises(UsageError, match=r"no profile 'mainframe'; known: laptop"):
+    with pytest.raises(UsageError, match=r"no profile 'mainframe'; known: gpu-node, laptop, scheduler, slurm, ssh"):
         load_machine("mainframe")

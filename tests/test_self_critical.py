@@ -65,7 +65,13 @@ def rows(count: int) -> State:
 def loss(model: Captioner, count: int) -> Tensor:
     rewards: Any = worth
     return self_critical_loss(
-        model, rows(count), ["v"] * count, rewards=rewards, vocabulary=VOCABULARY, max_words=MAX_WORDS
+        model,
+        rows(1),
+        ["v"],
+        drawn_for=torch.zeros(count, dtype=torch.long),
+        rewards=rewards,
+        vocabulary=VOCABULARY,
+        max_words=MAX_WORDS,
     )
 
 

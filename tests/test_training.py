@@ -141,3 +141,34 @@ def test_a_slot_without_a_store_is_an_error(project: Path) -> None:
     settings = SETTINGS.model_copy(update={"features": Slots()})
     with pytest.raises(InputError, match="the model reads 'appearance', but the run gives it no store"):
         prepare(settings, captions=Path("data/captions"), max_words=10, device="cpu")
+
+
+def test_an_epoch_may_show_a_few_captions_of_each_video_in_one_batch(project: Path) -> None:
+    trainer = prepare(SETTINGS, captions=Path("data/captions"), max_words=10, device="cpu")
+    pairs = trainer._pairs
+    batches = list(pairs.batches(6, seed=1, per_video=1))
+    again = [batch.pairs.tolist() for batch in pairs.batches(6, seed=2, per_video=1)]
+
+    shown = [pair for batch in batches for pair in batch.pairs.tolist()]
+    assert sorted(pairs.video_ids[pair] for pair in shown) == sorted(set(pairs.video_ids))
+    assert sorted(shown) != sorted(pair for batch in again for pair in batch)  # other captions
+    assert [batch.video_ids for batch in batches] != sorted(batch.video_ids for batch in batches)
+
+    both = list(pairs.batches(6, seed=1, per_video=5))  # more than there are
+    assert sorted(pair for batch in both for pair in batch.pairs.tolist()) == list(range(48))
+    assert {len(batch.video_ids) for batch in both} == {3}  # six captions of three videos
+
+
+def test_fewer_captions_an_epoch_still_teach(project: Path) -> None:
+    few = SETTINGS.model_copy(update={"captions_per_video": 1, "epochs": 24, "patience": 24})
+    assert train(few, "runs/few").best.val_cider > 5
+
+
+def test_a_run_may_start_from_another(project: Path) -> None:
+    train(SETTINGS, "runs/toy")
+    on = train(SETTINGS.model_copy(update={"start_from": "toy", "epochs": 1}), "runs/on")
+    fresh = train(SETTINGS.model_copy(update={"epochs": 1}), "runs/fresh")
+
+    assert on.epochs[0].train_loss < fresh.epochs[0].train_loss / 2
+    with pytest.raises(InputError, match="no trained run 'toys'"):
+        train(SETTINGS.model_copy(update={"start_from": "toys"}), "runs/on")

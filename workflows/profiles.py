@@ -1,60 +1,190 @@
-"""Machine profiles: how many workers, on which device. Nothing here may change a result."""
+"""Machine profiles: which workers, on which device, how they are reached. Nothing here may change a result."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from ruamel.yaml import YAML
 
-from pipeline.errors import UsageError
-from pipeline.execution import Executor, InProcess, LocalProcesses
+from pipeline.errors import MissingToolError, UsageError
 
 FOLDER = Path(__file__).parent
 VARIABLE = "FRAMESCRIBE_PROFILE"
 
 
-class Profile(BaseModel):
+def _seconds(text: Any) -> Any:
+    """`90 s`, `10 min`, `4 h` or a number of seconds."""
+    if not isinstance(text, str):
+        return text
+    try:
+        from dask.utils import parse_timedelta
+    except ModuleNotFoundError as error:
+        raise MissingToolError("this profile needs dask", hint="pip install 'framescribe[cluster]'") from error
+    try:
+        return parse_timedelta(text)
+    except KeyError as error:
+        raise ValueError(f"'{text}' is not a time; write 90 s, 10 min or 4 h") from error
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+
+
+class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    workers: int | Literal["cores"] = Field(default="cores")
+
+class Local(Settings):
+    """Processes of this machine, without dask."""
+
+    kind: Literal["local"] = "local"
+    workers: PositiveInt | Literal["cores"] = "cores"
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
 
-@dataclass(frozen=True)
-class Machine:
-    """A profile applied to the machine this process runs on."""
+class Cluster(Settings):
+    """What all profiles with dask share."""
 
-    profile: Profile
+    device: Literal["cpu", "cuda"]  # never `auto`: this machine may have none of what the workers have
+    videos_per_task: PositiveInt = 4
+    time_limit: Seconds = 600.0  # of one video, after which its worker is ended
+    attempts: PositiveInt = 5  # at a video that takes its worker down, before it is quarantined
+    patience: Seconds = 60.0  # with a task that others are waiting for, before it is started elsewhere too
+    silence: Seconds = 300.0  # of a worker, after which it is given up
+    wait: Seconds = 600.0  # for a first worker, and for another when all are lost
+    folder: Path | None = None  # the project's folder as workers see it; None: the same as here
+    certificates: Path | None = None  # made by `framescribe cluster certs`
+    insecure: bool = False
+    dashboard: str | None = "127.0.0.1:0"
+    performance_report: Path | None = None
+    logs: Path | None = Path("logs")
 
-    @property
-    def workers(self) -> int:
-        return len(os.sched_getaffinity(0)) if self.profile.workers == "cores" else self.profile.workers
-
-    @property
-    def device(self) -> str:
-        if self.profile.device != "auto":
-            return self.profile.device
-        import torch
-
-        return "cuda" if torch.cuda.is_available() else "cpu"
-
-    @property
-    def executor(self) -> Executor:
-        return LocalProcesses(self.workers) if self.workers > 1 else InProcess()
+    @model_validator(mode="after")
+    def _dashboard_stays_here(self) -> Self:
+        if self.dashboard is not None and not self.insecure and not is_loopback(self.dashboard):
+            raise ValueError(
+                f"dashboard: {self.dashboard} can be read by others, for it has no password; "
+                "keep it on 127.0.0.1 and look through `ssh -L`, or say --insecure"
+            )
+        return self
 
 
-def load_machine(name: str | None = None) -> Machine:
+class Node(Cluster):
+    """One machine, one worker process per GPU or core."""
+
+    kind: Literal["node"]
+    workers: PositiveInt | Literal["cores", "gpus"] = "gpus"
+    at_least: int | None = Field(default=None, ge=0)
+    memory: ByteSize | None = None
+
+
+class Reachable(Cluster):
+    """The scheduler runs here and workers connect from other machines."""
+
+    host: str | None = None  # the name or address of this machine, as workers reach it
+    interface: str | None = None  # or the network interface that has it
+    memory: ByteSize | None = None
+    python: str | None = None  # on the workers; None: the same path as here
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> Self:
+        here = self.host is not None and self.interface is None and is_loopback(self.host)
+        if self.certificates is None and not self.insecure and not here:
+            raise ValueError(
+                "certificates: missing, and workers connect from other machines; "
+                "make some by `framescribe cluster certs`, or say --insecure"
+            )
+        return self
+
+
+class Ssh(Reachable):
+    kind: Literal["ssh"]
+    hosts: list[str] = Field(min_length=1)
+    workers_per_host: PositiveInt = 1
+    user: str | None = None
+    port: PositiveInt = 22
+    key: Path | None = None
+    known_hosts: Path | None = None
+
+
+class Queue(Reachable):
+    kind: Literal["queue"]
+    system: Literal["slurm", "pbs", "sge"] = "slurm"
+    workers: PositiveInt  # jobs; each is one worker
+    at_least: int | None = Field(default=None, ge=0)
+    cpus: PositiveInt = 2  # of a job
+    memory: ByteSize
+    walltime: Seconds = 4 * 3600.0
+    queue: str | None = None
+    account: str | None = None
+    directives: list[str] = []
+    prologue: list[str] = []
+
+
+class Existing(Cluster):
+    """A scheduler that somebody else started, with its workers."""
+
+    kind: Literal["scheduler"]
+    address: str
+    reconnect: Seconds = 300.0
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> Self:
+        protocol, _, place = self.address.partition("://")
+        if protocol not in ("tcp", "tls") or not place:
+            raise ValueError(f"address: '{self.address}' must be tls://HOST:PORT (or tcp://127.0.0.1:PORT)")
+        if protocol == "tcp" and not is_loopback(place) and not self.insecure:
+            raise ValueError(f"address: '{self.address}' is not encrypted; use tls://, or say --insecure")
+        if protocol == "tls" and self.certificates is None:
+            raise ValueError("certificates: missing; a tls:// scheduler needs those that it was started with")
+        return self
+
+
+Profile = Local | Node | Ssh | Queue | Existing
+_ANY: TypeAdapter[Profile] = TypeAdapter(Annotated[Profile, Field(discriminator="kind")])
+
+
+def is_loopback(place: str) -> bool:
+    """Whether `host` or `host:port` can be reached from this machine alone."""
+    host = place.rsplit(":", 1)[0] if place.count(":") == 1 else place
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def load_profile(name: str | None = None, **changes: Any) -> Profile:
     """The profile called `name`, or the one that FRAMESCRIBE_PROFILE names, or `laptop`; a YAML file works too."""
     name = name or os.environ.get(VARIABLE, "laptop")
     path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.yaml")))
         raise UsageError(f"there is no profile '{name}'; known: {known}, or the path of a .yaml file")
+    given = YAML(typ="safe").load(path.read_text()) or {}
+    settings = {"kind": "local", **given}
+    if settings["kind"] != "local":
+        settings |= {key: value for key, value in changes.items() if value}
     try:
-        return Machine(Profile.model_validate(YAML(typ="safe").load(path.read_text()) or {}))
+        return _ANY.validate_python(settings)
     except ValidationError as error:
-        raise UsageError(f"{path} is not a valid profile: {error}") from error
+        raise UsageError(f"{path} is not a valid profile: {_readable(error)}") from error
+
+
+def _readable(error: ValidationError) -> str:
+    return "; ".join(
+        ": ".join([".".join(str(part) for part in each["loc"][1:]), each["msg"]]).removeprefix(": ")
+        for each in error.errors()
+    )

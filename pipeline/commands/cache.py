@@ -1,4 +1,4 @@
-"""The feature cache: how large it is, and `gc` to make it smaller. Nothing in it is ever the only copy of a result."""
+"""The cache of features and exported graphs: its size, and `gc` to make it smaller. Nothing in it is an only copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["status", "gc"])
-    parser.add_argument("--keep-days", type=float, metavar="N", help="gc: remove features unused for N days")
+    parser.add_argument("--keep-days", type=float, metavar="N", help="gc: remove what was unused for N days")
     parser.add_argument("--max-size", metavar="SIZE", help="gc: then the longest unused, down to SIZE, such as 10GB")
     parser.add_argument("--dry-run", action="store_true", help="gc: say what would go, remove nothing")
 
@@ -35,20 +35,31 @@ def _status(console: Console) -> dict[str, Any]:
 
     from pipeline.cache import DAY, cache_folder, cache_root, entries
 
-    found = entries()
+    everything = entries()
+    found = [entry for entry in everything if not entry.is_graph]
+    graphs = [entry for entry in everything if entry.is_graph]
     size = sum(entry.bytes for entry in found)
     ages = [round((time.time() - entry.used) / DAY, 2) for entry in found]
     others = {
         path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
         for path in sorted(cache_root().glob("*"))
-        if path.is_dir() and path != cache_folder("features")
+        if path.is_dir() and path not in (cache_folder("features"), cache_folder("graphs"))
     }
     console.say(f"{cache_folder('features')}: {len(found)} videos, {size / 1e6:.2f} MB")
     if ages:
         console.say(f"last used {ages[-1]} to {ages[0]} days ago")
+    if graphs:
+        told = sum(entry.bytes for entry in graphs)
+        console.say(f"{cache_folder('graphs')}: {len(graphs)} exported graphs, {told / 1e6:.2f} MB")
     for name, other in others.items():
         console.say(f"{cache_folder(name)}: {other / 1e6:.2f} MB (gc leaves it alone)")
-    return {"folder": str(cache_folder("features")), "entries": len(found), "bytes": size, "others": others}
+    return {
+        "folder": str(cache_folder("features")),
+        "entries": len(found),
+        "bytes": size,
+        "graphs": {"entries": len(graphs), "bytes": sum(entry.bytes for entry in graphs)},
+        "others": others,
+    }
 
 
 def _gc(args: argparse.Namespace, console: Console) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -175,10 +177,23 @@ def _peak_mb() -> float:
 
 
 def main(operations: dict[str, Operation] = OPERATIONS) -> None:
-    wire, memory, max_memory_mb = (int(argument) for argument in sys.argv[1:4])
+    wire, memory, max_memory_mb, lifeline = (int(argument) for argument in sys.argv[1:5])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the channel
+    _end_with_parent(lifeline)
     _limit_memory(max_memory_mb)
     serve(Channel(socket.socket(fileno=wire)), memory=memory, operations=operations)
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """When the parent's end of this pipe closes the kernel sends SIGIO, which ends a process in native code too.
+
+    The death signal of prctl would come when the thread ends that started this process, which is not the parent's end.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([lifeline], [], [], 0)[0]:  # the parent went before this was set
+        sys.exit(1)
 
 
 def _limit_memory(max_memory_mb: int) -> None:

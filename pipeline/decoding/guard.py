@@ -48,7 +48,11 @@ class Guard:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the guard
         parent_end, child_end = socket.socketpair()
         self._channel = Channel(parent_end)
-        self._process = _spawn(program or PROGRAM, child_end, self.arena.descriptor, limits, errors=self._errors)
+        lifeline, self._lifeline = os.pipe()  # its end in the child signals the death of this process
+        self._process = _spawn(
+            program or PROGRAM, child_end, self.arena.descriptor, limits, lifeline=lifeline, errors=self._errors
+        )
+        os.close(lifeline)
         child_end.close()
         _all.add(self)
         self._receive(START_SECONDS, path="")
@@ -94,6 +98,7 @@ class Guard:
             self._channel.close()
             self._process.kill()
             self._process.wait()
+            os.close(self._lifeline)
             self.arena.close()
             self._errors.close()
 
@@ -215,14 +220,14 @@ def kill_all() -> None:
 
 
 def _spawn(
-    program: Sequence[str], wire: socket.socket, memory: int, limits: Limits, *, errors: Any
+    program: Sequence[str], wire: socket.socket, memory: int, limits: Limits, *, lifeline: int, errors: Any
 ) -> subprocess.Popen[bytes]:
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
-    arguments = [*program, str(wire.fileno()), str(memory), str(limits.max_memory_mb)]
+    arguments = [*program, str(wire.fileno()), str(memory), str(limits.max_memory_mb), str(lifeline)]
     return subprocess.Popen(
         arguments,
-        pass_fds=(wire.fileno(), memory),
+        pass_fds=(wire.fileno(), memory, lifeline),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,

@@ -19,9 +19,10 @@ REASONS = {
     "timeout": "the decoder stalled or took longer than the time limit, and was killed",
     "memory": "the decoder needed more than max_memory_mb",
     "crash": "native code ended the decoder's process",
+    "worker-lost": "every worker of a cluster that tried it was lost, or it took longer than the profile's time_limit",
 }
 # not due to content alone
-TRANSIENT = frozenset({"missing", "not-a-file", "unreadable", "changed", "timeout", "memory", "crash"})
+TRANSIENT = frozenset({"missing", "not-a-file", "unreadable", "changed", "timeout", "memory", "crash", "worker-lost"})
 
 
 class DecodeError(FramescribeError):

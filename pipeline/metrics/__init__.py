@@ -6,28 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InputError
+from pipeline.metrics.reading import named
 
 if TYPE_CHECKING:
-    from pipeline.java import JavaRuntime
-    from pipeline.metrics.meteor import Meteor
+    from pipeline.metrics.scorer import Scores
+    from pipeline.metrics.toolkit import Settings, Tokenizer, Toolkit
 
 NAMES = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D")
-Tokenizer = Literal["ptb", "none"]
-SHOWN = 3  # ids that an error names
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Fractions; CIDEr-D on coco-caption's own scale (0.6, not 60)."""
-
-    corpus: dict[str, float]
-    per_video: dict[str, dict[str, float]]
-    provenance: dict[str, Any] = field(default_factory=dict)
+ORDER = (*NAMES, "SPICE")  # the usual order of a table
 
 
 def score(
@@ -36,50 +26,71 @@ def score(
     *,
     meteor: bool = True,
     tokenizer: Tokenizer = "ptb",
+    spice: bool = False,
 ) -> Scores:
     """All metrics of one sentence a video; `tokenizer="none"` takes words that are tokenised already."""
-    check_ids(hypotheses, references)
-    java = _java_for(meteor=meteor, tokenizer=tokenizer)
-    if tokenizer == "ptb" and java:
-        together = {video: [hypotheses[video], *texts] for video, texts in references.items()}
-        tokenized = tokenize_groups(together, java=java)
-        hypotheses = {video: tokenized[video][0] for video in hypotheses}
-        references = {video: tokenized[video][1:] for video in references}
-    with open_meteor(java if meteor else None) as process:
-        scores = CaptionScorer(references, meteor=process).score(hypotheses)
-    return Scores(
-        scores.corpus, scores.per_video, provenance(references, tokenizer=tokenizer, meteor=meteor, java=java)
-    )
+    from pipeline.metrics.toolkit import Settings
+
+    settings = Settings(tokenizer=tokenizer, meteor=meteor, spice=spice)
+    return score_all(settings, {"": hypotheses}, references)[""]
 
 
-class CaptionScorer:
-    """Everything about the references is computed once."""
+def score_all(
+    settings: Settings, said: Mapping[str, Mapping[str, str]], references: Mapping[str, Sequence[str]]
+) -> dict[str, Scores]:
+    """Several sets of sentences about the same videos, by one tokeniser and one set of METEOR processes."""
+    from pipeline.metrics.scorer import CaptionScorer
+    from pipeline.metrics.toolkit import open_toolkit
 
-    def __init__(self, references: Mapping[str, Sequence[str]], *, meteor: Meteor | None) -> None:
-        from pipeline.metrics.bleu import BleuScorer
-        from pipeline.metrics.cider import CiderScorer
-        from pipeline.metrics.ngrams import NgramIndex
-        from pipeline.metrics.rouge import RougeScorer
-
-        index = NgramIndex(references)
-        self._references, self._meteor = references, meteor
-        self._bleu, self._rouge, self._cider = BleuScorer(index), RougeScorer(references), CiderScorer(index)
-
-    def score(self, hypotheses: Mapping[str, str]) -> Scores:
-        """Tokenised hypotheses for any of the videos."""
-        bleu, bleu_each = self._bleu.score(hypotheses)
-        columns: dict[str, tuple[float, Mapping[str, float]]] = {
-            f"BLEU-{n + 1}": (bleu[n], {video: values[n] for video, values in bleu_each.items()}) for n in range(4)
-        }
-        if self._meteor:
-            columns["METEOR"] = self._meteor.score(hypotheses, self._references)
-        columns |= {"ROUGE-L": self._rouge.score(hypotheses), "CIDEr-D": self._cider.score(hypotheses)}
-        corpus = {name: whole for name, (whole, _) in columns.items()}
-        each = {video: {name: scores[video] for name, (_, scores) in columns.items()} for video in hypotheses}
-        return Scores(corpus, each)
+    for hypotheses in said.values():
+        check_ids(hypotheses, references)
+    with open_toolkit(settings, comparisons=len(said) * comparisons(references)) as tools:
+        written = {video: [*(said[name][video] for name in said), *texts] for video, texts in references.items()}
+        tokenized = tools.tokenize_groups(written)
+        scorer = CaptionScorer({video: texts[len(said) :] for video, texts in tokenized.items()}, tools=tools)
+        facts = tools.provenance(references) | ({"remarks": list(tools.remarks)} if tools.remarks else {})
+        found = {}
+        for place, name in enumerate(said):
+            scores = scorer.score({video: tokenized[video][place] for video in said[name]})
+            if settings.tokenizer == "python":
+                off = off_by(scores, tools, written, tokenized, place=place, sets=len(said))
+                facts = facts | {"tokenizer_off_by": off}
+            found[name] = replace(scores, provenance=facts)
+    return found
 
 
-def check_ids(hypotheses: Mapping[str, Any], references: Mapping[str, Sequence[Any]]) -> None:
+def off_by(
+    scores: Scores,
+    tools: Toolkit,
+    written: Mapping[str, Sequence[str]],
+    tokenized: Mapping[str, Sequence[str]],
+    *,
+    place: int = 0,
+    sets: int = 1,
+) -> dict[str, Any]:
+    """How far the Python tokeniser is from PTB: on these very captions when there is Java, else where it was measured.
+
+    Each video's captions begin with its sentences, one a set; that at `place` was scored.
+    """
+    from pipeline.metrics.python_tokenizer import MEASURED, difference
+    from pipeline.metrics.scorer import CaptionScorer
+    from pipeline.metrics.tokenizer import tokenize
+
+    if not tools.java:
+        return {"measured": MEASURED}
+    lines = iter(tokenize([text for texts in written.values() for text in texts], java=tools.java))
+    exact = {video: [next(lines) for _ in texts] for video, texts in written.items()}
+    by_ptb = CaptionScorer({video: texts[sets:] for video, texts in exact.items()})
+    theirs = by_ptb.score({video: texts[place] for video, texts in exact.items()}).corpus
+    found = difference(*([text for texts in table.values() for text in texts] for table in (tokenized, exact)))
+    return {"here": found | {"scores": {name: scores.corpus[name] - value for name, value in theirs.items()}}}
+
+
+def comparisons(references: Mapping[str, Sequence[str]]) -> int:
+    return sum(len(texts) for texts in references.values())
+
+
+def check_ids(hypotheses: Mapping[str, Any], references: Mapping[str, Sequence[Any]], *, hint: str = "") -> None:
     """Every video needs one sentence and at least one reference."""
     problems = [
         _say("without a sentence", references.keys() - hypotheses.keys()),
@@ -87,51 +98,11 @@ def check_ids(hypotheses: Mapping[str, Any], references: Mapping[str, Sequence[A
         _say("with an empty list of references", {video for video, texts in references.items() if not texts}),
     ]
     if any(problems):
-        raise InputError("sentences and references are not of the same videos: " + "; ".join(filter(None, problems)))
+        told = "; ".join(filter(None, problems))
+        raise InputError(f"sentences and references are not of the same videos: {told}", hint=hint)
     if not hypotheses:
         raise InputError("there is no sentence to score")
 
 
 def _say(what: str, videos: set[str]) -> str:
-    if not videos:
-        return ""
-    shown = ", ".join(sorted(videos)[:SHOWN])
-    return f"{len(videos)} {what} ({shown}{', ...' if len(videos) > SHOWN else ''})"
-
-
-def tokenize_groups(groups: Mapping[str, Sequence[str]], *, java: JavaRuntime) -> dict[str, list[str]]:
-    """All captions of all groups by one Java process."""
-    from pipeline.metrics.tokenizer import tokenize
-
-    lines = iter(tokenize([text for texts in groups.values() for text in texts], java=java))
-    return {group: [next(lines) for _ in texts] for group, texts in groups.items()}
-
-
-def open_meteor(java: JavaRuntime | None) -> AbstractContextManager[Meteor | None]:
-    """METEOR's process, or nothing when there is no runtime to use."""
-    from pipeline.metrics.meteor import meteor_process
-
-    return meteor_process(java=java) if java else nullcontext()
-
-
-def _java_for(*, meteor: bool, tokenizer: Tokenizer) -> JavaRuntime | None:
-    from pipeline.java import find_java
-
-    return find_java() if meteor or tokenizer == "ptb" else None
-
-
-def provenance(
-    references: Mapping[str, Sequence[str]], *, tokenizer: Tokenizer, meteor: bool, java: JavaRuntime | None
-) -> dict[str, Any]:
-    """What a score depends on beside the sentences."""
-    from pipeline.hashing import file_sha256
-    from pipeline.metrics.jars import METEOR, TOKENIZER, jar_path
-
-    jars = [TOKENIZER] * (tokenizer == "ptb") + [METEOR] * meteor
-    return {
-        "tokenizer": tokenizer,
-        "jars": {name.rpartition("/")[2]: file_sha256(jar_path(name)) for name in jars},
-        "java": {"version": java.version, "source": java.source} if java else None,
-        "videos": len(references),
-        "references": sum(len(texts) for texts in references.values()),
-    }
+    return f"{len(videos)} {what} ({named(sorted(videos))})" if videos else ""

@@ -21,19 +21,19 @@ class BleuScorer:
 
     def score(self, hypotheses: Mapping[str, str]) -> tuple[list[float], dict[str, list[float]]]:
         """BLEU-1..4 of the corpus, which is not the mean, and of every video by itself."""
-        correct, guessed, ours, closest = self._counts(list(hypotheses), list(hypotheses.values()))
-        corpus = _bleu(correct.sum(axis=0), guessed.sum(axis=0), ours.sum(), closest.sum())
-        each = _bleu(correct, guessed, ours, closest)
-        return corpus.tolist(), dict(zip(hypotheses, each.tolist(), strict=True))
+        counts = self.counts(list(hypotheses), list(hypotheses.values()))
+        each = bleu_of_counts(counts)
+        return bleu_of_counts(counts.sum(axis=0)).tolist(), dict(zip(hypotheses, each.tolist(), strict=True))
 
     def score_each(self, videos: Sequence[str], hypotheses: Sequence[str]) -> Floats:
         """(hypotheses, orders): BLEU-1..4 of each by itself; a video may have several."""
-        return _bleu(*self._counts(videos, hypotheses))
+        return bleu_of_counts(self.counts(videos, hypotheses))
 
-    def _counts(self, videos: Sequence[str], hypotheses: Sequence[str]) -> tuple[Floats, Ints, Ints, Ints]:
+    def counts(self, videos: Sequence[str], hypotheses: Sequence[str]) -> Floats:
+        """(hypotheses, 10): n-grams that match and n-grams said, of each order; own and closest reference length."""
         match = self._index.match(videos, hypotheses)
-        guessed = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
-        return self._correct(match), guessed, match.lengths, self._closest_lengths(match)
+        said = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
+        return np.column_stack([self._correct(match), said, match.lengths, self._closest_lengths(match)])
 
     def _correct(self, match: Match) -> Floats:
         """N-grams that are in a reference, each counted as often as in the reference that has it most often."""
@@ -53,9 +53,10 @@ class BleuScorer:
         return np.array(lengths, dtype=np.int64)
 
 
-def _bleu(correct: Floats, guessed: Ints, ours: Ints, theirs: Ints) -> Floats:
-    """(..., orders) from counts (..., orders) and lengths (...)."""
-    precision = np.cumprod((correct + TINY) / (guessed + SMALL), axis=-1)
-    ratio = (np.asarray(ours) + TINY) / (np.asarray(theirs) + SMALL)
+def bleu_of_counts(counts: Floats) -> Floats:
+    """(..., orders) from counts (..., 10), of a sentence or summed over many."""
+    correct, said = counts[..., :MAX_ORDER], counts[..., MAX_ORDER : 2 * MAX_ORDER]
+    ratio = (counts[..., -2] + TINY) / (counts[..., -1] + SMALL)
+    precision = np.cumprod((correct + TINY) / (said + SMALL), axis=-1)
     brevity = np.exp(np.minimum(0.0, 1 - 1 / ratio))[..., None]
     return precision ** (1 / (_STEPS + 1)) * brevity

@@ -9,6 +9,7 @@ from pipeline.errors import MissingToolError
 
 TOKENIZER = "tokenizer/stanford-corenlp-3.4.1.jar"
 METEOR = "meteor/meteor-1.5.jar"
+SPICE = "spice/spice-1.0.jar"
 
 
 def jar_path(name: str) -> Path:

@@ -1,29 +1,32 @@
-"""The page of `framescribe caption VIDEO...`: frames, the sentence, and where each word looked."""
+"""The page of `framescribe caption VIDEO...`: frames, the sentence, and where each word looked, all in one file."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
+from pipeline.looks import without_looks
 from pipeline.own_videos import Captioned
-from pipeline.report.clips import build_clip
-from pipeline.report.library import read_film
-from pipeline.report.page import page_environment, source_of
-from pipeline.report.results import HEADLINE, Captions, Evaluation, Prediction, Predictions, Run, Scores
+from pipeline.report.browser import inside, whole_entry
+from pipeline.report.page import page_environment, scripts_of, source_of
+from pipeline.report.results import Captions, Evaluation, Prediction, Predictions, Run, Scores
 
 
 def render(captioned: Captioned, *, dataset: str) -> str:
     environment = page_environment()
     run = _run(captioned)
     nothing = Captions(splits={}, captions={})
-    films = {video: read_film(video, index=captioned.index) for video in captioned.said}
+    entries = [whole_entry(video, runs=[run], captions=nothing, index=captioned.index) for video in captioned.said]
     return environment.get_template("captioned.html").render(
-        runs=[run],
-        clips=[build_clip(video, runs=[run], captions=nothing, film=film) for video, film in films.items()],
+        run=run.name,
+        count=len(entries),
         refused=captioned.refused,
         trained_on=trained_on(captioned.record, dataset=dataset),
-        headline=HEADLINE,
+        inside=inside(entries, runs=[run]),
+        runs=[],
+        clip_slices=[],
+        folder="",
         style=source_of(environment, "style.css"),
+        **scripts_of(environment),
     )
 
 
@@ -36,12 +39,13 @@ def trained_on(record: dict[str, Any], *, dataset: str) -> str:
 
 
 def _run(captioned: Captioned) -> Run:
-    said = {video: Prediction.model_validate(asdict(each)) for video, each in captioned.said.items()}
+    said = {video: Prediction.model_validate(each) for video, each in without_looks(captioned.said.items()).items()}
     return Run(
         name=captioned.record["run"],
         scores=Scores(scores={}),
-        answers=Predictions(split="own", predictions=said),
+        answers=Predictions(split="own", looks=captioned.facts, predictions=said),
         evaluation=Evaluation(),
         curves={},
         record=captioned.record,
+        looks=captioned.looks,
     )

@@ -1,79 +1,15 @@
-"""The example browser's content: which clips are shown, and what each run said about them."""
+"""The browser's content: what each run said about each video, how well, and which videos get pictures."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
-from pipeline.report.pictures import attention_strip
-from pipeline.report.results import Captions, Prediction, Run
-
-
-@dataclass(frozen=True, kw_only=True)
-class Frame:
-    picture: str  # data URI
-    seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Film:
-    """A video's thumbnails, or the reason why there are none."""
-
-    frames: list[Frame]
-    duration: float = 0.0
-    problem: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Word:
-    text: str
-    known: bool  # some reference has it
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """Where a word looked: a strip over the clip's time and its strongest moment."""
-
-    word: str
-    strip: str  # data URI
-    start: float  # seconds of the strongest row
-    end: float
-    weight: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    run: str
-    color: int
-    words: list[Word]
-    score: float | None
-    log_prob: float | None
-    looks: list[Look]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clip:
-    id: str
-    slice: str
-    film: Film
-    references: list[str]
-    answers: list[Answer]
-
-    @property
-    def mean(self) -> float | None:
-        scores = self._scores()
-        return sum(scores) / len(scores) if scores else None
-
-    @property
-    def spread(self) -> float:
-        """How far the runs disagree about this clip."""
-        scores = self._scores()
-        return max(scores) - min(scores) if scores else 0.0
-
-    def _scores(self) -> list[float]:
-        return [answer.score for answer in self.answers if answer.score is not None]
+from pipeline.report.films import Film
+from pipeline.report.overlays import views
+from pipeline.report.results import HEADLINE, Captions, Run
 
 
 def choose(videos: Iterable[str], *, slices: Mapping[str, str], count: int) -> list[str]:
@@ -99,59 +35,75 @@ def _evenly(videos: Sequence[str], count: int) -> list[str]:
     return [videos[(2 * part + 1) * len(videos) // (2 * count)] for part in range(count)]
 
 
-def build_clip(video: str, *, runs: Sequence[Run], captions: Captions, film: Film) -> Clip:
+def list_entry(video: str, *, runs: Sequence[Run], metrics: Sequence[str], captions: Captions) -> dict[str, Any]:
+    """All of a video that can be searched, filtered and sorted by."""
     references = captions.captions.get(video, [])
-    return Clip(
-        id=video,
-        slice=captions.slices.get(video, ""),
-        film=film,
-        references=references,
-        answers=[
-            _answer(run, color, run.answers.predictions[video], video, references, film.duration)
-            for color, run in enumerate(runs)
-            if video in run.answers.predictions
-        ],
-    )
+    said = [
+        _answer(run, number, video, references, metrics)
+        for number, run in enumerate(runs)
+        if video in run.answers.predictions
+    ]
+    return {"id": video, "slice": captions.slices.get(video, ""), "references": references, "said": said}
 
 
-def _answer(
-    run: Run, color: int, prediction: Prediction, video: str, references: Sequence[str], duration: float
-) -> Answer:
-    return Answer(
-        run=run.name,
-        color=color,
-        words=mark_words(prediction.caption, references),
-        score=run.video_score(video),
-        log_prob=prediction.log_prob,
-        looks=_looks(prediction, duration),
-    )
+def _answer(run: Run, number: int, video: str, references: Sequence[str], metrics: Sequence[str]) -> dict[str, Any]:
+    prediction = run.answers.predictions[video]
+    scores = run.evaluation.per_video.get(video, {})
+    return {
+        "run": number,
+        "words": prediction.caption.split(),
+        "odd": odd_words(prediction.caption, references),
+        "score": _rounded(scores.get(HEADLINE)),
+        "scores": [_rounded(scores.get(metric)) for metric in metrics],
+        "log_prob": _rounded(prediction.log_prob),
+    }
 
 
-def mark_words(caption: str, references: Sequence[str]) -> list[Word]:
-    """Tell the words that some reference has from those that none has; without references there is nothing to tell."""
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def odd_words(caption: str, references: Sequence[str]) -> list[int]:
+    """Places of the words that no reference has; without references there is nothing to tell."""
     known = {_plain(word) for reference in references for word in reference.split()}
-    return [Word(text=word, known=not known or _plain(word) in known or not _plain(word)) for word in caption.split()]
+    words = [_plain(word) for word in caption.split()]
+    return [place for place, word in enumerate(words) if known and word and word not in known]
 
 
 def _plain(word: str) -> str:
     return re.sub(r"[^\w]", "", word).casefold()
 
 
-def _looks(prediction: Prediction, duration: float) -> list[Look]:
-    rows = prediction.attention.time if prediction.attention else []
-    words = prediction.words or prediction.caption.split()
-    pairs = [(word, weights) for word, weights in zip(words, rows, strict=False) if weights]
-    peak = max((max(weights) for _, weights in pairs), default=0.0)
-    return [_look(word, weights, peak, duration) for word, weights in pairs]
+def detail(video: str, *, runs: Sequence[Run], film: Film, picture: str) -> dict[str, Any]:
+    """What is read only when a video is shown: its film, and where the words of every run looked."""
+    looked = [
+        {"run": number, "words": _words(run, video)}
+        | views(
+            looks,
+            facts=run.answers.looks,
+            size=film.size,
+            duration=film.duration,
+            picture=film.nearest,
+            moment=film.at,
+        )
+        for number, run in enumerate(runs)
+        if (looks := run.looks.get(video)) and video in run.answers.predictions
+    ]
+    return {"film": film_entry(film, picture), "looks": looked}
 
 
-def _look(word: str, weights: Sequence[float], peak: float, duration: float) -> Look:
-    strongest = max(range(len(weights)), key=weights.__getitem__)
-    step = duration / len(weights)
-    return Look(
-        word=word,
-        strip=attention_strip(weights, peak=peak),
-        start=strongest * step,
-        end=(strongest + 1) * step,
-        weight=weights[strongest],
-    )
+def film_entry(film: Film, picture: str) -> dict[str, Any]:
+    return {
+        "size": film.size,
+        "duration": round(film.duration, 3),
+        "seconds": [round(second, 2) for second in film.seconds],
+        "strip": film.strip,
+        "tile": film.picture,
+        "picture": picture,
+        "problem": film.problem,
+    }
+
+
+def _words(run: Run, video: str) -> list[str]:
+    prediction = run.answers.predictions[video]
+    return prediction.words or prediction.caption.split()

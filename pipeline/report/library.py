@@ -1,4 +1,4 @@
-"""The video index as the page shows it: totals, quarantine, and thumbnails read back from the videos."""
+"""The video index as the page shows it: totals and quarantine."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.errors import FramescribeError
-from pipeline.report.clips import Film, Frame
-from pipeline.report.pictures import spread_indices, thumbnail
-
 if TYPE_CHECKING:
     from pipeline.index import VideoIndex
-
-FRAMES_SHOWN = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,20 +39,3 @@ def summarise(index: VideoIndex) -> Library:
 
 def _counts(values: Iterable[str]) -> list[tuple[str, int]]:
     return sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def read_film(video: str, *, index: VideoIndex) -> Film:
-    """A video that cannot be read any more costs its pictures, not the report."""
-    from pipeline.decoding import read_frames
-
-    row = index.rows.get(video)
-    if row is None:
-        return Film(frames=[], problem="not in the video index")
-    wanted = spread_indices(row.frames, FRAMES_SHOWN)
-    try:
-        pictures = [thumbnail(frame) for frame in read_frames(row, wanted)]
-    except (FramescribeError, OSError) as error:
-        return Film(frames=[], duration=row.duration, problem=f"the frames could not be read: {error}")
-    seconds = index.times(video)[wanted].tolist()
-    frames = [Frame(picture=picture, seconds=at) for picture, at in zip(pictures, seconds, strict=True)]
-    return Film(frames=frames, duration=row.duration)

@@ -6,17 +6,19 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.report.charts import Chart, chart
-from pipeline.report.clips import Clip
 from pipeline.report.features import StoreFacts
+from pipeline.report.figures import make_figures
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
+from pipeline.report.seeds import seed_rows
 
+SCRIPTS = ("views.js", "browser.js")
 LISTED = 12  # entries of a list that provenance spells out: a vocabulary is longer
 COLORS = 8  # run colours in the style sheet; later runs begin again, with their names beside them
 
@@ -27,6 +29,7 @@ class Cell:
 
     value: float | None
     gain: float | None = None  # above the baseline
+    interval: tuple[float, float] | None = None  # 95 %, of the videos drawn again
     share: float = 0.0  # of the largest value in its column or table, 0 to 1
     best: bool = False
 
@@ -40,10 +43,11 @@ def render(
     statistics: dict[str, Any],
     library: Library,
     stores: Sequence[StoreFacts],
-    clips: Sequence[Clip],
+    videos: int,
+    folder: str,
+    origin: dict[str, str],
 ) -> str:
     environment = page_environment()
-    script = source_of(environment, "script.js")
     return environment.get_template("page.html").render(
         dataset=dataset,
         runs=runs,
@@ -52,22 +56,32 @@ def render(
         statistics=flatten(statistics),
         library=library,
         stores=stores,
-        clips=clips,
+        count=videos,
+        folder=folder,
+        origin=origin,
         headline=HEADLINE,
         baseline_caption=_baseline_caption(runs),
         metrics=page_metrics(runs),
         score_rows=score_rows(runs),
         baseline=_baseline(runs),
+        seed_rows=seed_rows(runs, metrics=page_metrics(runs)),
         slice_rows=slice_rows(runs),
         slice_sizes=_slice_sizes(runs, captions),
         charts=charts(runs),
+        figures=make_figures(runs, captions),
         leader=_leader(runs),
-        clip_slices=sorted({clip.slice for clip in clips if clip.slice}),
+        clip_slices=sorted(name for name in _slice_sizes(runs, captions) if name),
         provenance={run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        script=script,
         style=source_of(environment, "style.css"),
+        **scripts_of(environment),
     )
+
+
+def scripts_of(environment: Environment) -> dict[str, list[str]]:
+    """The page's own scripts, and the hashes by which its policy knows them."""
+    scripts = [source_of(environment, name) for name in SCRIPTS]
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    return {"scripts": scripts, "script_hashes": hashes}
 
 
 def page_environment() -> Environment:
@@ -103,13 +117,26 @@ def page_metrics(runs: Sequence[Run]) -> list[str]:
     return sorted(metric_names([run.scores.scores for run in runs]), key=lambda name: name != HEADLINE)
 
 
+def video_metrics(runs: Sequence[Run]) -> list[str]:
+    """What single videos are scored by; BLEU of one sentence says little but at its highest order."""
+    found = metric_names([scores for run in runs for scores in run.evaluation.per_video.values()])
+    return sorted(
+        (name for name in found if name not in ("BLEU-1", "BLEU-2", "BLEU-3")), key=lambda name: name != HEADLINE
+    )
+
+
 def score_rows(runs: Sequence[Run]) -> list[list[Cell]]:
     """A row of cells a run, a cell a metric."""
     base = _baseline(runs)
-    columns = [
-        _column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in page_metrics(runs)
+    metrics = page_metrics(runs)
+    columns = [_column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in metrics]
+    return [
+        [
+            replace(column[row], interval=run.scores.intervals.get(metric))
+            for metric, column in zip(metrics, columns, strict=True)
+        ]
+        for row, run in enumerate(runs)
     ]
-    return [[column[position] for column in columns] for position in range(len(runs))]
 
 
 def slice_rows(runs: Sequence[Run]) -> dict[str, list[Cell]]:

@@ -6,13 +6,14 @@ import csv
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import InputError
+from pipeline.looks import Looks, looks_path, read_looks
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
 METRIC_ORDER = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D", "SPICE")
@@ -41,27 +42,33 @@ class Captions(_Lenient):
     slices: dict[str, str] = {}
 
 
-class Attention(_Lenient):
-    time: list[list[float]] = []  # (words, feature rows)
-
-
 class Prediction(_Lenient):
     caption: str
     log_prob: float | None = None
     words: list[str] = []
-    attention: Attention | None = None
 
 
 class Predictions(_Lenient):
     split: str = "test"
+    looks: dict[str, Any] = {}  # what the looks of all videos share
     predictions: dict[str, Prediction]
 
 
 class Scores(_Lenient):
     scores: dict[str, float]
+    intervals: dict[str, tuple[float, float]] = {}  # 95 %, videos drawn again
+    spice: dict[str, float] = {}  # kind of fact -> mean F score
     most_frequent_caption: dict[str, float] = {}
     slices: dict[str, dict[str, float]] = {}
     videos: int | None = None
+
+
+class MaskCurves(_Lenient):
+    """What `framescribe mask` wrote."""
+
+    ratios: list[float]
+    modules: dict[str, dict[str, list[float]]]  # module -> metric -> a value a ratio
+    videos: int = 0
 
 
 class Evaluation(_Lenient):
@@ -80,6 +87,8 @@ class Run:
     evaluation: Evaluation
     curves: dict[str, list[tuple[float, float]]]  # column -> (epoch, value)
     record: dict[str, Any]  # runs/<run>/run.json
+    mask: MaskCurves | None = None
+    looks: dict[str, Looks] = field(default_factory=dict)  # video -> where the words of its sentence looked
 
     @property
     def features(self) -> dict[str, dict[str, Any]]:
@@ -127,6 +136,7 @@ def _absent(name: str, *, sources: Sources) -> Path | None:
 def _read_run(name: str, *, sources: Sources) -> Run:
     evaluation = sources.evaluation / f"{name}.json"
     record = sources.runs / name / "run.json"
+    mask = sources.metrics / name / "mask.json"
     return Run(
         name=name,
         scores=read_scores(name, sources=sources),
@@ -134,6 +144,8 @@ def _read_run(name: str, *, sources: Sources) -> Run:
         evaluation=read_as(Evaluation, evaluation, stage=f"evaluate@{name}") if evaluation.is_file() else Evaluation(),
         curves=read_curves(sources.metrics / name / "curves.csv"),
         record=read_json(record, stage=f"train@{name}") if record.is_file() else {},
+        mask=read_as(MaskCurves, mask, stage=f"train@{name}") if mask.is_file() else None,
+        looks=read_looks(looks_path(sources.predictions / f"{name}.json"), stage=f"caption@{name}"),
     )
 
 

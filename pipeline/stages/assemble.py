@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", type=Path, default=Path("data/index"), help="video index (default: %(default)s)")
+    parser.add_argument("--store", type=Path, help="instead of an index: the videos of this feature store")
     parser.add_argument("--out", type=Path, default=Path("data/captions"), help="folder written (default: %(default)s)")
 
 
@@ -28,6 +29,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     return run(
         dataset=params.dataset,
         index=args.index,
+        store=args.store,
         out=args.out,
         params=params.assemble,
         max_failed=params.decode.max_failed,
@@ -36,20 +38,27 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def run(
-    *, dataset: Dataset, index: Path, out: Path, params: Assemble, max_failed: int = 0, console: Console
+    *,
+    dataset: Dataset,
+    index: Path,
+    store: Path | None = None,
+    out: Path,
+    params: Assemble,
+    max_failed: int = 0,
+    console: Console,
 ) -> dict[str, Any]:
     """Write captions.json, vocabulary.json and statistics.json into `out`; return the statistics."""
     from pipeline.corpus import write_corpus
     from pipeline.datasets import load_annotations, match_videos, require_match
-    from pipeline.index import read_index
     from pipeline.publish import write_json
     from pipeline.vocabulary import Vocabulary
 
     annotations = load_annotations(dataset)
-    videos = read_index(index)
-    match = match_videos(annotations, [*videos.rows, *videos.quarantined])
-    require_match(match, annotations, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {index}")
-    unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in videos.quarantined]
+    good, bad = _in_store(store) if store else _in_index(index)
+    match = match_videos(annotations, [*good, *bad])
+    where = f"{dataset.annotations} and {store or index}"
+    require_match(match, annotations, unmatched=dataset.unmatched, where=where)
+    unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in bad]
     _allow_unusable(unusable, max_failed=max_failed, console=console)
     corpus = _corpus(annotations, match, unusable=set(unusable))
     vocabulary = Vocabulary.build(corpus.sentences("train"), min_count=params.min_count)
@@ -63,6 +72,22 @@ def run(
     write_json(out / "statistics.json", statistics)
     _show(statistics, console)
     return statistics
+
+
+def _in_index(folder: Path) -> tuple[set[str], set[str]]:
+    """Videos that could be decoded, and those that could not."""
+    from pipeline.index import read_index
+
+    index = read_index(folder)
+    return set(index.rows), set(index.quarantined)
+
+
+def _in_store(folder: Path) -> tuple[set[str], set[str]]:
+    """The same of features whose videos are not here."""
+    from pipeline.store import open_store
+
+    store = open_store(folder)
+    return set(store), set(store.manifest["failures"])
 
 
 def _allow_unusable(ids: list[str], *, max_failed: int, console: Console) -> None:

@@ -51,8 +51,8 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     import tempfile
-    from dataclasses import asdict
 
+    from pipeline.looks import without_looks
     from pipeline.own_videos import Settings, caption_own
     from pipeline.params import load_params
     from pipeline.publish import write_bytes, write_json
@@ -74,7 +74,7 @@ def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         if args.html is not None:
             write_bytes(args.html, render(captioned, dataset=params.dataset.name).encode(errors="replace"))
     if args.out is not None:
-        write_json(args.out, {"run": args.run, "predictions": {id_: asdict(s) for id_, s in captioned.said.items()}})
+        write_json(args.out, {"run": args.run, "predictions": without_looks(captioned.said.items())})
     rows = [(printable(id_), f"{exp(each.log_prob):.3f}", each.caption) for id_, each in captioned.said.items()]
     rows += [(printable(id_), "-", printable(why)) for id_, why in captioned.refused.items()]
     console.table(("video", "probability", "caption"), rows)
@@ -89,11 +89,10 @@ def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 def run(
     name: str, *, folders: Sequence[Path], captions: Path, out: Path, params: Caption, device: str, console: Console
 ) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from pipeline.captioning import caption_videos
     from pipeline.corpus import read_corpus
     from pipeline.ensembles import open_speaker
+    from pipeline.looks import looks_path, without_looks, write_looks
     from pipeline.publish import write_json
 
     speaker = open_speaker(folders, device=device)
@@ -110,8 +109,10 @@ def run(
             device=device,
             progress=progress,
         )
-    predictions = {video_id: asdict(sentence) for video_id, sentence in said.items()}
-    write_json(out, {"run": name, "split": params.split, "predictions": predictions})
+    looks = {video_id: speaker.geometry.looks(video_id, each.attention) for video_id, each in said.items()}
+    facts = {"run": name, "split": params.split, "looks": speaker.geometry.facts()}
+    write_looks(looks_path(out), looks)
+    write_json(out, facts | {"predictions": without_looks(said.items())})
     distinct = len({sentence.caption for sentence in said.values()})
     console.say(f"{out}: {len(said)} sentences, {distinct} of them distinct")
     return {"run": name, "videos": len(said), "distinct": distinct}

@@ -1,4 +1,5 @@
-"""Features that others made, as a store: folders of npy or npz files, and HDF5 files, one array or group a video."""
+"""Features that others made, as a store: folders of npy or npz files and HDF5 files, one array or group a video, or one
+npz file whose arrays hold all videos one after another."""
 
 from __future__ import annotations
 
@@ -28,13 +29,14 @@ class Foreign(Mapping[str, VideoFeatures]):
     videos: Mapping[str, Any]  # id -> where its arrays are
     tensor: str  # the name of an array that has none
     row_seconds: float = float("nan")
+    scale: float = 1.0
 
     def __getitem__(self, video_id: str) -> VideoFeatures:
         arrays = _arrays(self.videos[video_id], self.tensor)
         table = {column: arrays.pop(f"rows.{column}") for column in ROW_COLUMNS if f"rows.{column}" in arrays}
         if len(table) == len(ROW_COLUMNS):
             return VideoFeatures(tensors=arrays, rows=Rows(**table))
-        arrays = {name: array if array.ndim > 1 else array.reshape(1, -1) for name, array in arrays.items()}
+        arrays = {name: _scaled(np.atleast_2d(array), self.scale) for name, array in arrays.items()}
         counts = {len(array) for array in arrays.values()}
         if len(counts) != 1:
             raise InputError(f"'{video_id}': its arrays have {sorted(counts)} rows; they must have the same number")
@@ -48,7 +50,13 @@ class Foreign(Mapping[str, VideoFeatures]):
 
 
 def import_features(
-    source: Path, out: Path, *, tensor: str = "features", row_seconds: float = float("nan"), suffix: str = ""
+    source: Path,
+    out: Path,
+    *,
+    tensor: str = "features",
+    row_seconds: float = float("nan"),
+    suffix: str = "",
+    scale: float = 1.0,
 ) -> dict[str, Any]:
     """Make a store of `source`; `suffix` is an ending of the names there that is not part of the video's id."""
     with _opened(source) as (videos, files):
@@ -60,7 +68,8 @@ def import_features(
         origin = {path.relative_to(source.parent).as_posix(): file_sha256(path) for path in files}
         record = {"imported": True, "weights": "unknown", "source_sha256": record_sha256(origin)}
         record |= {"row_seconds": None if np.isnan(row_seconds) else row_seconds}
-        return write_store(out, Foreign(named, tensor, row_seconds), fingerprint=record)
+        record |= {} if scale == 1.0 else {"scale": scale}
+        return write_store(out, Foreign(named, tensor, row_seconds, scale), fingerprint=record)
 
 
 def _decoded(name: str, files: list[Path]) -> str:
@@ -73,11 +82,31 @@ def _decoded(name: str, files: list[Path]) -> str:
 def _opened(source: Path) -> AbstractContextManager[tuple[dict[str, Any], list[Path]]]:
     if not source.exists():
         raise InputError(f"there is no '{source}'", hint="framescribe store import FOLDER_OR_HDF5_FILE STORE")
-    if source.is_file():
-        if source.suffix.lower() not in HDF5:
-            raise InputError(f"'{source}' is neither a folder nor an HDF5 file ({', '.join(sorted(HDF5))})")
-        return _Hdf5(source)
-    return nullcontext(_folder(source))
+    if source.is_dir():
+        return nullcontext(_folder(source))
+    if source.suffix.lower() == ".npz":
+        return nullcontext((_stacked(source), [source]))
+    if source.suffix.lower() not in HDF5:
+        allowed = ", ".join([".npz", *sorted(HDF5)])
+        raise InputError(f"'{source}' is neither a folder nor an npz or HDF5 file ({allowed})")
+    return _Hdf5(source)
+
+
+def _stacked(source: Path) -> dict[str, Any]:
+    """One list of ids, and arrays with a first dimension of as many videos; what has another length is about all."""
+    arrays = _npz(source)
+    lists = [name for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind == "U"]
+    if len(lists) != 1:
+        raise InputError(
+            f"'{source}' must have one list of video ids; arrays of text there: {', '.join(lists) or 'none'}"
+        )
+    ids = arrays.pop(lists[0]).tolist()
+    stacks = {name: array for name, array in arrays.items() if array.ndim > 1 and len(array) == len(ids)}
+    if len(set(ids)) != len(ids) or not stacks:
+        raise InputError(f"'{source}': ids occur twice" if stacks else f"'{source}': no array has {len(ids)} videos")
+    if len(stacks) == 1:
+        return dict(zip(ids, *stacks.values(), strict=True))
+    return {id_: {name: stack[row] for name, stack in stacks.items()} for row, id_ in enumerate(ids)}
 
 
 def _folder(source: Path) -> tuple[dict[str, Any], list[Path]]:
@@ -118,12 +147,16 @@ class _Hdf5(AbstractContextManager[tuple[dict[str, Any], list[Path]]]):
 
 def _arrays(place: Any, tensor: str) -> dict[str, np.ndarray]:
     if isinstance(place, dict):
-        return {name: _array(path) for name, path in place.items()}
+        return {name: each if isinstance(each, np.ndarray) else _array(each) for name, each in place.items()}
     if isinstance(place, Path):
         return _npz(place) if place.suffix == ".npz" else {tensor: _array(place)}
     if hasattr(place, "keys"):  # a group
         return {name: np.asarray(place[name]) for name in place}
     return {tensor: np.asarray(place)}
+
+
+def _scaled(array: np.ndarray, scale: float) -> np.ndarray:
+    return array if scale == 1.0 else (array * np.float32(scale)).astype(array.dtype)
 
 
 def _array(path: Path) -> np.ndarray:

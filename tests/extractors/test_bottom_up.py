@@ -14,6 +14,7 @@ from extractors.base import ExtractorError, UnknownOutputError
 from extractors.detection import bottom_up, published
 from extractors.detection.bottom_up import BottomUp
 from pipeline.unpickling import read_arrays
+from tests.extractors.published import bottom_up_shapes, caffe_shapes
 
 TINY = {"blocks": (1, 1, 1), "width": 8, "hidden": 16, "classes": 12, "attributes": 5}
 SMALL_SIDES = {"short_side": 96, "long_side": 160}
@@ -32,45 +33,9 @@ def frame_of(height: int, width: int, *, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(numbers.integers(0, 256, (3, height, width), dtype=np.uint8))
 
 
-def published_shapes(width: int, blocks: tuple[int, ...], classes: int, attributes: int) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the published conversion, written out here without looking at our network."""
-    shapes: dict[str, tuple[int, ...]] = {}
-
-    def conv(name: str, inputs: int, outputs: int, kernel: int) -> None:
-        shapes[f"{name}.weight"] = (outputs, inputs, kernel, kernel)
-        for part in ("weight", "bias", "running_mean", "running_var"):
-            shapes[f"{name}.norm.{part}"] = (outputs,)
-
-    def layer(name: str, outputs: int, *rest: int, bias: bool = True) -> None:
-        shapes[f"{name}.weight"] = (outputs, *rest)
-        if bias:
-            shapes[f"{name}.bias"] = (outputs,)
-
-    conv("backbone.stem.conv1", 3, width, 7)
-    inputs, names = width, ("backbone.res2", "backbone.res3", "backbone.res4", "roi_heads.res5")
-    for stage, (name, count) in enumerate(zip(names, (*blocks, 3), strict=True)):
-        middle = width * 2**stage
-        for block in range(count):
-            if block == 0:
-                conv(f"{name}.0.shortcut", inputs, 4 * middle, 1)
-            conv(f"{name}.{block}.conv1", inputs, middle, 1)
-            conv(f"{name}.{block}.conv2", middle, middle, 3)
-            conv(f"{name}.{block}.conv3", middle, 4 * middle, 1)
-            inputs = 4 * middle
-    layer("proposal_generator.rpn_head.conv", 512, 16 * width, 3, 3)
-    layer("proposal_generator.rpn_head.objectness_logits", 12, 512, 1, 1)
-    layer("proposal_generator.rpn_head.anchor_deltas", 48, 512, 1, 1)
-    layer("roi_heads.box_predictor.cls_score", classes + 1, inputs)
-    layer("roi_heads.box_predictor.bbox_pred", 4 * classes, inputs)
-    layer("roi_heads.box_predictor.cls_embedding", classes + 1, inputs // 8, bias=False)
-    layer("roi_heads.box_predictor.fc_attr", inputs // 4, inputs + inputs // 8)
-    layer("roi_heads.box_predictor.attr_score", attributes + 1, inputs // 4)
-    return shapes
-
-
 def test_the_published_names_and_shapes_load_strictly() -> None:
     """Stand-ins of one number each, expanded: the real shapes without half a gigabyte of memory."""
-    shapes = published_shapes(64, (3, 4, 23), 1600, 400)
+    shapes = bottom_up_shapes(64, (3, 4, 23), 1600, 400)
     tree = {"model": {name: torch.tensor(0.5).expand(shape) for name, shape in shapes.items()}}
     with torch.device("meta"):
         network = BottomUp()
@@ -85,7 +50,7 @@ def test_the_published_names_and_shapes_load_strictly() -> None:
 
 def test_every_published_value_arrives_where_it_belongs() -> None:
     numbers = np.random.default_rng(0)
-    shapes = published_shapes(4, (1, 1, 1), 6, 3)
+    shapes = bottom_up_shapes(4, (1, 1, 1), 6, 3)
     tree = {name: numbers.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     network = BottomUp(blocks=(1, 1, 1), width=4, classes=6, attributes=3)
     file = pickle.dumps({"model": tree, "__author__": "someone", "matching_heuristics": True})
@@ -104,7 +69,9 @@ def test_every_published_value_arrives_where_it_belongs() -> None:
 def test_the_conversion_with_caffes_own_layout_gives_the_same_network() -> None:
     """Two scores an anchor, the background first, other names of the heads."""
     numbers = np.random.default_rng(0)
-    theirs = {name: numbers.normal(size=shape).astype(np.float32) for name, shape in caffe_shapes().items()}
+    theirs = {
+        name: numbers.normal(size=shape).astype(np.float32) for name, shape in caffe_shapes(4, (1, 1, 1), 6, 3).items()
+    }
     network = BottomUp(blocks=(1, 1, 1), width=4, classes=6, attributes=3)
 
     network.load_state_dict(faster_rcnn.map_published({"model": theirs}))
@@ -123,22 +90,8 @@ def test_the_conversion_with_caffes_own_layout_gives_the_same_network() -> None:
     assert torch.equal(state["anchors"], bottom_up.caffe_anchors())
 
 
-def caffe_shapes() -> dict[str, tuple[int, ...]]:
-    """The other conversion's names: those that differ, and what only it has."""
-    shapes = published_shapes(4, (1, 1, 1), 6, 3)
-    head, rpn = "roi_heads.box_predictor", "proposal_generator.rpn_head"
-    names = {"cls_embedding": "cls_embed", "fc_attr": "attr_linear1", "attr_score": "attr_linear2"}
-    for ours, theirs in names.items():
-        for part in ("weight", "bias"):
-            if f"{head}.{ours}.{part}" in shapes:
-                shapes[f"{head}.{theirs}.{part}"] = shapes.pop(f"{head}.{ours}.{part}")
-    shapes |= {f"{head}.bbox_pred.weight": (28, 128), f"{head}.bbox_pred.bias": (28,)}
-    shapes |= {f"{rpn}.objectness_logits.weight": (24, 512, 1, 1), f"{rpn}.objectness_logits.bias": (24,)}
-    return shapes | {"backbone.stem.conv1.norm.num_batches_tracked": (), "pixel_mean": (3, 1, 1)}
-
-
 def test_missing_and_foreign_names_are_refused() -> None:
-    tree = {name: np.zeros(shape, np.float32) for name, shape in published_shapes(4, (1, 1, 1), 6, 3).items()}
+    tree = {name: np.zeros(shape, np.float32) for name, shape in bottom_up_shapes(4, (1, 1, 1), 6, 3).items()}
     network = BottomUp(blocks=(1, 1, 1), width=4, classes=6, attributes=3)
     foreign = faster_rcnn.map_published(tree | {"roi_heads.mask_head.weight": np.zeros(1, np.float32)})
     missing = {name: tensor for name, tensor in faster_rcnn.map_published(tree).items() if "fc_attr" not in name}

@@ -18,7 +18,15 @@ from pipeline.errors import UsageError
 from pipeline.extraction import extractor_of
 from pipeline.forwarding import forward
 from pipeline.params import Extract, Sampling
-from tests.extractors.published import Named, numbered, strictly_loaded
+from tests.extractors.published import (
+    C3D_SIZES,
+    c3d_shapes,
+    names_of_caffe,
+    names_of_davidea,
+    names_of_mmaction2,
+    numbered,
+    strictly_loaded,
+)
 
 SHAPES = {
     "pool1": (16, 56, 56, 64),
@@ -28,19 +36,6 @@ SHAPES = {
     "pool5": (1, 4, 4, 512),
     "fc6": (4096,),
     "fc7": (4096,),
-}
-SIZES = {
-    "conv1a": (64, 3, 3, 3, 3),
-    "conv2a": (128, 64, 3, 3, 3),
-    "conv3a": (256, 128, 3, 3, 3),
-    "conv3b": (256, 256, 3, 3, 3),
-    "conv4a": (512, 256, 3, 3, 3),
-    "conv4b": (512, 512, 3, 3, 3),
-    "conv5a": (512, 512, 3, 3, 3),
-    "conv5b": (512, 512, 3, 3, 3),
-    "fc6": (4096, 8192),
-    "fc7": (4096, 4096),
-    "fc8": (487, 4096),
 }
 MEAN = torch.arange(3 * 16 * 128 * 171, dtype=torch.float32).view(3, 16, 128, 171) % 251
 # The same network with few channels
@@ -164,48 +159,30 @@ def test_a_clip_that_is_the_mean_is_nothing_to_the_network(narrow: c3d.C3d) -> N
 # ---------------------------------------------------------------- published files
 
 
-def names_of_davidea(layer: str) -> str:
-    return {"conv1a": "conv1", "conv2a": "conv2"}.get(layer, layer)
-
-
-def names_of_mmaction2(layer: str) -> str:
-    return f"{layer}.conv" if layer.startswith("conv") else layer
-
-
-def names_of_caffe(layer: str) -> str:
-    return f"{layer}-1" if layer.startswith("fc") else layer
-
-
 @pytest.mark.parametrize("naming", [names_of_davidea, names_of_mmaction2, names_of_caffe])
 def test_a_published_state_loads_strictly_and_lands_where_it_belongs(naming) -> None:
-    def shapes() -> Iterator[Named]:
-        for layer, size in SIZES.items():
-            if layer != "fc8" or naming is not names_of_mmaction2:  # which has no classifier
-                yield f"{naming(layer)}.weight", size
-                yield f"{naming(layer)}.bias", size[:1]
-
     with torch.device("meta"):
         network = c3d.C3d()
-    layers = c3d.map_published(numbered(shapes()))
+    layers = c3d.map_published(numbered(c3d_shapes(naming)))
     mean = c3d.map_published({"data": MEAN.numpy()})
 
     loaded = strictly_loaded(network, {f"layers.{name}": value for name, value in layers.items()} | mean)
 
-    order = list(SIZES)
+    order = list(C3D_SIZES)
     assert loaded["layers.conv1a.weight"] == 0.0
     for layer in order[:-1]:
         assert loaded[f"layers.{layer}.bias"] == 2 * order.index(layer) + 1
 
 
 def test_lasagnes_list_of_arrays_has_its_matrices_turned() -> None:
-    arrays = [np.float32(number) for number in range(2 * len(SIZES))]
-    sizes = [each for size in SIZES.values() for each in (size if len(size) == 5 else size[::-1], size[:1])]
+    arrays = [np.float32(number) for number in range(2 * len(C3D_SIZES))]
+    sizes = [each for size in C3D_SIZES.values() for each in (size if len(size) == 5 else size[::-1], size[:1])]
     tree = [np.full(size, value) for value, size in zip(arrays, sizes, strict=True)]
 
     state = c3d.map_published(tree)
 
     assert {name: tuple(value.shape) for name, value in state.items() if name.endswith("weight")} == {
-        f"{layer}.weight": size for layer, size in SIZES.items() if layer != "fc8"
+        f"{layer}.weight": size for layer, size in C3D_SIZES.items() if layer != "fc8"
     }
     assert float(state["fc7.bias"][0]) == 19.0
 

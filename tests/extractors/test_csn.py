@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import torch
 from extractors import csn, engines
 from extractors.base import ExtractorError
 from extractors.windows import Preparation, WindowExtractor, tapped
-from tests.extractors.published import Named, norm, numbered, strictly_loaded
+from tests.extractors.published import csn_shapes, numbered, strictly_loaded
 
 SHAPES = {
     "layer1": (32, 56, 56, 256),
@@ -22,28 +21,6 @@ SHAPES = {
     "pool": (2048,),
     "logits": (400,),
 }
-
-
-def published_shapes() -> Iterator[Named]:
-    """As mmaction2 writes them: a convolution and its normalisation in a module, the depthwise one in a list."""
-
-    def unit(name: str, outputs: int, inputs: int, *kernel: int) -> Iterator[Named]:
-        yield f"{name}.conv.weight", (outputs, inputs, *kernel)
-        yield from norm(f"{name}.bn", outputs)
-
-    yield from unit("backbone.conv1", 64, 3, 3, 7, 7)
-    inputs = 64
-    for layer, (blocks, width) in enumerate([(3, 64), (8, 128), (36, 256), (3, 512)], 1):
-        for block in range(blocks):
-            name = f"backbone.layer{layer}.{block}"
-            yield from unit(f"{name}.conv1", width, inputs, 1, 1, 1)
-            yield from unit(f"{name}.conv2.0", width, 1, 3, 3, 3)
-            yield from unit(f"{name}.conv3", 4 * width, width, 1, 1, 1)
-            if block == 0:
-                yield from unit(f"{name}.downsample", 4 * width, inputs, 1, 1, 1)
-            inputs = 4 * width
-    yield "cls_head.fc_cls.weight", (400, 2048)
-    yield "cls_head.fc_cls.bias", (400,)
 
 
 def test_every_layer_has_the_published_shape_and_the_network_its_size() -> None:
@@ -57,7 +34,7 @@ def test_every_layer_has_the_published_shape_and_the_network_its_size() -> None:
 
 
 def test_the_published_state_loads_strictly_and_lands_where_it_belongs() -> None:
-    state = numbered(published_shapes())
+    state = numbered(csn_shapes())
     with torch.device("meta"):
         network = csn.Csn(csn.NETWORKS["ir_csn152"])
 

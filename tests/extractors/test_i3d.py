@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from extractors import i3d
-from extractors.base import UnknownOutputError
+from extractors.base import ExtractorError, UnknownOutputError
 from pipeline.weights import converted_path, load_weights, status
+from tests.extractors.published import i3d_tree
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT.parent / "shared/data/golden/i3d_tv_v_SoccerJuggling_g23_c01.npz"
@@ -27,44 +28,25 @@ SHAPES = {
 }
 
 
-def published_tree() -> dict:
-    """Arrays of the published names and shapes; every value is its own, so that no two can be confused."""
-    numbers = np.random.default_rng(0)
-
-    def unit(inputs: int, outputs: int, kernel: int) -> tuple[dict, dict]:
-        weights = numbers.normal(size=(kernel, kernel, kernel, inputs, outputs)).astype(np.float32)
-        bias, mean, var = numbers.random((3, outputs), dtype=np.float32)
-        shape = (1, 1, 1, 1, outputs)
-        return (
-            {"Conv_0": {"kernel": weights}, "BatchNorm_0": {"bias": bias}},
-            {"BatchNorm_0": {"mean": mean.reshape(shape), "var": var.reshape(shape)}},
-        )
-
-    params, statistics = {}, {}
-    for name, sizes in i3d.LAYERS.items():
-        if isinstance(sizes, i3d.Conv):
-            params[name], statistics[name] = unit(sizes.inputs, sizes.outputs, sizes.kernel)
-        elif isinstance(sizes, i3d.Mixed):
-            shapes = {
-                "Branch_0/Conv3d_0a_1x1": (sizes.inputs, sizes.one, 1),
-                "Branch_1/Conv3d_0a_1x1": (sizes.inputs, sizes.reduce_a, 1),
-                "Branch_1/Conv3d_0b_3x3": (sizes.reduce_a, sizes.three_a, 3),
-                "Branch_2/Conv3d_0a_1x1": (sizes.inputs, sizes.reduce_b, 1),
-                "Branch_2/Conv3d_0b_3x3": (sizes.reduce_b, sizes.three_b, 3),
-                "Branch_3/Conv3d_0b_1x1": (sizes.inputs, sizes.pooled, 1),
-            }
-            pairs = {branch: unit(*shape) for branch, shape in shapes.items()}
-            params[name] = {branch: pair[0] for branch, pair in pairs.items()}
-            statistics[name] = {branch: pair[1] for branch, pair in pairs.items()}
-    head = {"kernel": numbers.normal(size=(1, 1, 1, 1024, 400)).astype(np.float32), "bias": np.ones(400, np.float32)}
-    params["Logits/Conv3d_0c_1x1"] = {"Conv_0": head}
-    return {"params": params, "batch_stats": statistics}
-
-
 def test_every_end_point_has_the_published_shape() -> None:
     extractor = i3d.build("i3d_rgb", outputs=list(SHAPES), weights=None)
 
     assert extractor.outputs == SHAPES
+
+
+def test_a_smaller_side_is_the_same_picture_and_the_same_network() -> None:
+    """For less; resize and crop keep their ratio, and the heads look at whatever places there are."""
+    outputs = ["Mixed_5c", "pool", "logits", "grid"]
+    extractor = i3d.build("i3d_rgb", outputs=outputs, weights=None, side=64)
+    frame = np.random.default_rng(0).integers(0, 256, size=(192, 256, 3), dtype=np.uint8)
+    rows = extractor(torch.stack([extractor.prepare(frame)] * 16)[None])
+
+    assert extractor.outputs == {"Mixed_5c": (2, 2, 2, 1024), "pool": (1024,), "logits": (400,), "grid": (2, 2, 2048)}
+    assert {name: tuple(each.shape[1:]) for name, each in rows.items()} == extractor.outputs
+    assert extractor.preprocessing["resize_short_side"] == 73
+    torch.testing.assert_close(rows["pool"], rows["Mixed_5c"].mean((1, 2, 3)))
+    with pytest.raises(ExtractorError, match="side is 16, allowed: 32 or more"):
+        i3d.build("i3d_rgb", outputs=["pool"], weights=None, side=16)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +61,7 @@ def test_padding_is_tensorflows_same(size: int, kernel: int, stride: int, before
 
 
 def test_the_published_tree_loads_strictly_and_lands_where_it_belongs() -> None:
-    tree = published_tree()
+    tree = i3d_tree()
     network = i3d.I3d()
     network.load_state_dict(i3d.map_published(tree))
 

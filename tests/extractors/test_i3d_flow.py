@@ -18,6 +18,7 @@ from pipeline.params import Extract, Sampling
 from pipeline.store import open_store
 from pipeline.weights import converted_path
 from tests.clips import write_clip
+from tests.extractors.published import i3d_port
 from tests.store.making import extracted, index_of
 
 WEIGHTS = Path(__file__).parents[2] / "weights"
@@ -47,28 +48,6 @@ def cheap_flow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def flow_network() -> i3d.I3d:
     return i3d.loaded(None, channels=2)
-
-
-def torch_port(network: i3d.I3d, *, port: str) -> dict[str, torch.Tensor]:
-    """Our state under the names of a port, written out from the port's own words."""
-    piergiaj = port == "piergiaj"
-    branches = {"b1a": "branch_1.0", "b1b": "branch_1.1", "b2a": "branch_2.0", "b2b": "branch_2.1", "b3": "branch_3.1"}
-    state = {}
-    for name, tensor in network.state_dict().items():
-        first, *rest = name.split(".")
-        if first == "logits":
-            head = "logits" if piergiaj else "conv3d_0c_1x1"
-            state[f"{head}.conv3d.{rest[0]}"] = tensor
-            continue
-        layer, *branch, part, kind = rest
-        theirs = {"conv": "conv3d", "norm": "bn" if piergiaj else "batch3d"}[part]
-        if piergiaj:
-            inside = ["b3b" if each == "b3" else each for each in branch]
-        else:
-            inside = [branches.get(each, each.replace("b0", "branch_0")) for each in branch]
-        layer = layer if piergiaj else layer[0].lower() + layer[1:]
-        state[".".join([layer, *inside, theirs, kind])] = tensor
-    return state
 
 
 @pytest.mark.parametrize(
@@ -121,7 +100,7 @@ def test_the_network_sees_the_middle_of_the_flow_of_the_resized_frames(monkeypat
 
 @pytest.mark.parametrize("port", ["piergiaj", "hassony2"])
 def test_the_published_torch_ports_load_strictly(flow_network: i3d.I3d, port: str) -> None:
-    theirs = torch_port(flow_network, port=port)
+    theirs = i3d_port(flow_network.state_dict(), port=port)
     assert {"piergiaj": "Mixed_4c.b3b.bn.running_var", "hassony2": "mixed_4c.branch_3.1.batch3d.running_var"}[
         port
     ] in theirs
@@ -134,7 +113,7 @@ def test_the_published_torch_ports_load_strictly(flow_network: i3d.I3d, port: st
 
 
 def test_old_checkpoints_without_batch_counts_load_too(flow_network: i3d.I3d) -> None:
-    theirs = {k: v for k, v in torch_port(flow_network, port="piergiaj").items() if "num_batches" not in k}
+    theirs = {k: v for k, v in i3d_port(flow_network.state_dict(), port="piergiaj").items() if "num_batches" not in k}
     i3d.I3d(channels=2).load_state_dict(i3d.map_published(theirs))
 
 

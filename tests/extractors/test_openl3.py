@@ -19,9 +19,9 @@ from extractors.base import ExtractorError, UnknownOutputError
 from pipeline.decoding.audio import Sound
 from pipeline.hearing import cut
 from pipeline.sampling import sound_windows
+from tests.extractors.published_sounds import as_keras, openl3_state
 
 SHAPES = {"linear": (257, 197), "mel128": (128, 199), "mel256": (256, 199)}
-CONVS = ((1, 64), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256), (256, 512), (512, 512))
 
 
 def noise(seed: int = 0) -> Tensor:
@@ -141,41 +141,7 @@ def test_every_variant_has_its_size_flattened_with_channels_last(representation:
 
 @pytest.fixture(scope="module")
 def published() -> dict[str, Tensor]:
-    """torchopenl3's names and shapes, with the arrays of its spectrogram layer."""
-    numbers = np.random.default_rng(0)
-
-    def tensor(*shape: int) -> Tensor:
-        return torch.from_numpy(numbers.random(shape, np.float32) - 0.4)
-
-    state = {"speclayer.dft_real_kernels": tensor(1025, 1, 2048), "speclayer.mel_basis": tensor(256, 1025)}
-    for number, (inputs, outputs) in enumerate(CONVS, start=1):
-        conv = f"conv2d_{number}" if number < 8 else "audio_embedding_layer"
-        state |= {f"{conv}.weight": tensor(outputs, inputs, 3, 3) / (3 * inputs**0.5), f"{conv}.bias": tensor(outputs)}
-        norm = f"batch_normalization_{number}"
-        state |= {f"{norm}.{kind}": tensor(inputs) for kind in ("weight", "bias", "running_mean")}
-        state |= {f"{norm}.running_var": tensor(inputs) + 0.5, f"{norm}.num_batches_tracked": torch.tensor(7)}
-    return state
-
-
-def as_keras(state: dict[str, Tensor], *, first: int) -> dict[str, np.ndarray]:
-    """The same under Keras' paths, which count from wherever the program had come to."""
-    kinds = {"running_mean": "moving_mean", "running_var": "moving_variance"}
-    found = {}
-    for name, tensor in state.items():
-        layer, kind = name.split(".")
-        if layer == "speclayer" or kind == "num_batches_tracked":
-            continue
-        stem, _, number = layer.rpartition("_")
-        if layer != "audio_embedding_layer":
-            place = int(number) - 1 + first
-            layer = f"{stem}_{place}" if place else stem
-        if tensor.ndim == 4:
-            found[f"{layer}/{layer}/kernel:0"] = tensor.permute(2, 3, 1, 0).numpy()
-        else:
-            is_norm = layer.startswith("batch")
-            name = {"weight": "gamma", "bias": "beta" if is_norm else "bias"}.get(kind, kinds.get(kind, kind))
-            found[f"{layer}/{layer}/{name}:0"] = tensor.numpy()
-    return found
+    return openl3_state()
 
 
 def test_published_files_load_strictly(published: dict[str, Tensor]) -> None:

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from extractors.base import ExtractorError, MissingPackageError
 from extractors.optical_flow import METHODS, FlowMethod, flow_method, raft, spynet, tvl1
 from pipeline.weights import converted_path
+from tests.extractors.published import spynet_state
 from tests.extractors.textures import clip, error
 
 SPYNET = converted_path("spynet", folder=Path(__file__).parents[2] / "weights")
@@ -28,19 +29,6 @@ def tvl1_flow() -> FlowMethod:
 @pytest.fixture(scope="module")
 def raft_flow() -> FlowMethod:
     return flow_method("raft_small")
-
-
-def published_spynet(names: str, step: int) -> dict[str, torch.Tensor]:
-    """A state with the published shapes; every tensor is its own."""
-    sizes = list(zip(spynet.CHANNELS[:-1], spynet.CHANNELS[1:], strict=True))
-    torch.manual_seed(0)
-    state = {}
-    for level in range(6):
-        for number, (inputs, outputs) in enumerate(sizes):
-            name = names.format(level=level, number=number * step)
-            state[f"{name}.weight"] = torch.randn(outputs, inputs, 7, 7)
-            state[f"{name}.bias"] = torch.randn(outputs)
-    return state
 
 
 @pytest.mark.parametrize(("x", "y"), MOTIONS)
@@ -142,7 +130,7 @@ def test_warping_undoes_a_motion() -> None:
     ids=["inside BasicVSR", "mmediting", "sniklaus"],
 )
 def test_published_spynets_load_strictly_and_land_where_they_belong(names: str, step: int, wrapped: bool) -> None:
-    state = published_spynet(names, step)
+    state = spynet_state(names, step)
     tree = {"params": {**state, "conv_last.weight": torch.zeros(3)}} if wrapped else state
     network = spynet.SpynetNetwork()
     network.load_state_dict(spynet.map_published(tree))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -13,7 +11,7 @@ from extractors.base import ExtractorError
 from pipeline import sampling
 from pipeline.forwarding import forward
 from pipeline.params import Sampling
-from tests.extractors.published import Named, norm, numbered, strictly_loaded
+from tests.extractors.published import numbered, resnext3d_shapes, strictly_loaded
 
 SHAPES = {  # frames -> rows, channels last
     8: {"layer1": (4, 28, 28, 256), "layer2": (2, 14, 14, 512), "layer3": (1, 7, 7, 1024), "layer4": (1, 4, 4, 2048)},
@@ -28,28 +26,6 @@ def small() -> resnext3d.WindowExtractor:
     return resnext3d.build("resnext50_3d", outputs=["pool", "layer3", "layer4"], weights=None, window=8)
 
 
-def published_shapes() -> Iterator[Named]:
-    """As in the authors' file: blocks [3, 4, 23, 3], cardinality 32, every layer begins with a projection."""
-    yield "module.conv1.weight", (64, 3, 7, 7, 7)
-    yield from norm("module.bn1", 64)
-    inputs = 64
-    for layer, (blocks, width) in enumerate([(3, 128), (4, 256), (23, 512), (3, 1024)], 1):
-        for block in range(blocks):
-            name = f"module.layer{layer}.{block}"
-            yield f"{name}.conv1.weight", (width, inputs, 1, 1, 1)
-            yield from norm(f"{name}.bn1", width)
-            yield f"{name}.conv2.weight", (width, width // 32, 3, 3, 3)
-            yield from norm(f"{name}.bn2", width)
-            yield f"{name}.conv3.weight", (2 * width, width, 1, 1, 1)
-            yield from norm(f"{name}.bn3", 2 * width)
-            if block == 0:
-                yield f"{name}.downsample.0.weight", (2 * width, inputs, 1, 1, 1)
-                yield from norm(f"{name}.downsample.1", 2 * width)
-            inputs = 2 * width
-    yield "module.fc.weight", (400, 2048)
-    yield "module.fc.bias", (400,)
-
-
 @pytest.mark.parametrize("frames", SHAPES)
 def test_every_layer_has_the_published_shape(frames: int) -> None:
     outputs = [*SHAPES[frames], "pool", "logits"]
@@ -59,7 +35,7 @@ def test_every_layer_has_the_published_shape(frames: int) -> None:
 
 
 def test_the_published_state_loads_strictly_and_lands_where_it_belongs() -> None:
-    state = numbered(published_shapes())
+    state = numbered(resnext3d_shapes())
     with torch.device("meta"):
         network = resnext3d.ResNeXt3d(resnext3d.NETWORKS["resnext101_3d"])
 
@@ -70,7 +46,7 @@ def test_the_published_state_loads_strictly_and_lands_where_it_belongs() -> None
 
 def test_a_state_of_shortcuts_without_projection_is_refused() -> None:
     """Shortcut A has no `downsample`; loading it must not leave a random projection behind."""
-    state = {name: value for name, value in numbered(published_shapes()).items() if "downsample" not in name}
+    state = {name: value for name, value in numbered(resnext3d_shapes()).items() if "downsample" not in name}
     with torch.device("meta"):
         network = resnext3d.ResNeXt3d(resnext3d.NETWORKS["resnext101_3d"])
 

@@ -12,35 +12,14 @@ from safetensors.torch import load_file
 from extractors import soundnet
 from extractors.base import ExtractorError, UnknownOutputError
 from pipeline.demo.sound import wave
+from tests.extractors.published_sounds import soundnet_tree
 
 WEIGHTS = Path(__file__).parents[2] / "weights" / "soundnet.safetensors"
-# Published: kernels as (k, 1, in, out), every layer but the two heads with four statistics
-KERNELS = {
-    "conv1": (64, 1, 1, 16),
-    "conv2": (32, 1, 16, 32),
-    "conv3": (16, 1, 32, 64),
-    "conv4": (8, 1, 64, 128),
-    "conv5": (4, 1, 128, 256),
-    "conv6": (4, 1, 256, 512),
-    "conv7": (4, 1, 512, 1024),
-    "conv8": (8, 1, 1024, 1000),
-    "conv8_2": (8, 1, 1024, 401),
-}
 SOUNDS = ("bell", "beep", "hum", "tick", "whistle", "drum", "room")
 
 
-def published(seed: int = 0) -> dict[str, dict[str, np.ndarray]]:
-    numbers = np.random.default_rng(seed)
-    tree = {}
-    for name, shape in KERNELS.items():
-        kinds = ("biases",) if name.startswith("conv8") else ("biases", "gamma", "beta", "mean", "var")
-        tree[name] = {kind: numbers.random(shape[-1], np.float32) + 0.5 for kind in kinds}
-        tree[name]["weights"] = numbers.standard_normal(shape, np.float32) / 8
-    return tree
-
-
 def test_the_published_file_loads_strictly() -> None:
-    state = soundnet.map_published(published())
+    state = soundnet.map_published(soundnet_tree())
 
     assert set(state) == set(soundnet.SoundNet().state_dict())
     extractor = soundnet.build("soundnet8", outputs=list(soundnet.OUTPUTS), weights=state)
@@ -51,7 +30,7 @@ def test_the_published_file_loads_strictly() -> None:
 
 def test_the_first_layer_against_numpy() -> None:
     """Correlation with the kernel as published, half a kernel of zeros before, every second sample, then the norm."""
-    tree = published()
+    tree = soundnet_tree()
     network = soundnet.SoundNet().eval()
     network.load_state_dict(soundnet.map_published(tree))
     sound = np.random.default_rng(1).normal(size=400).astype(np.float32)

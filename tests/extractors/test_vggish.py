@@ -16,6 +16,7 @@ from torch import Tensor
 from extractors import vggish
 from extractors.base import ExtractorError, UnknownOutputError
 from pipeline.weights import REGISTRY
+from tests.extractors.published_sounds import VGGISH_PORT
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "weights"
 # Names and shapes as published: the checkpoint's variables, and the torch port's file
@@ -29,17 +30,6 @@ VARIABLES = {
     "vggish/fc1/fc1_1": (12288, 4096),
     "vggish/fc1/fc1_2": (4096, 4096),
     "vggish/fc2": (4096, 128),
-}
-PORT = {
-    "features.0": (64, 1, 3, 3),
-    "features.3": (128, 64, 3, 3),
-    "features.6": (256, 128, 3, 3),
-    "features.8": (256, 256, 3, 3),
-    "features.11": (512, 256, 3, 3),
-    "features.13": (512, 512, 3, 3),
-    "embeddings.0": (4096, 12288),
-    "embeddings.2": (4096, 4096),
-    "embeddings.4": (128, 4096),
 }
 
 
@@ -119,7 +109,7 @@ def test_convolutions_are_padded_and_pooled_as_published(network: vggish.Vggish)
     maps = batch = torch.rand(1, 1, 96, 64)
     weights = dict(network.named_parameters())
     with torch.inference_mode():
-        for name, pooled in zip(list(PORT)[:6], (True, True, False, True, False, True), strict=True):
+        for name, pooled in zip(list(VGGISH_PORT)[:6], (True, True, False, True, False, True), strict=True):
             maps = F.conv2d(maps, weights[f"{name}.weight"], weights[f"{name}.bias"], padding="same").relu()
             maps = F.max_pool2d(maps, 2) if pooled else maps
         torch.testing.assert_close(network.features(batch), maps)
@@ -131,13 +121,13 @@ def test_both_published_layouts_load_strictly_and_agree() -> None:
     numbers = np.random.default_rng(0)
     variables: dict[str, np.ndarray] = {}
     port: dict[str, Tensor] = {}
-    for (theirs, shape), ours in zip(VARIABLES.items(), PORT, strict=True):
+    for (theirs, shape), ours in zip(VARIABLES.items(), VGGISH_PORT, strict=True):
         kernel = numbers.standard_normal(shape, np.float32)
         bias = numbers.standard_normal(shape[-1], np.float32)
         variables |= {f"{theirs}/weights": kernel, f"{theirs}/biases": bias}
         turned = kernel.transpose(3, 2, 0, 1) if kernel.ndim == 4 else kernel.T
         port |= {f"{ours}.weight": torch.from_numpy(turned), f"{ours}.bias": torch.from_numpy(bias)}
-    assert {name: tuple(port[f"{name}.weight"].shape) for name in PORT} == PORT
+    assert {name: tuple(port[f"{name}.weight"].shape) for name in VGGISH_PORT} == VGGISH_PORT
 
     from_checkpoint, from_port = vggish.map_published(variables), vggish.map_published(port)
 
@@ -149,7 +139,7 @@ def test_both_published_layouts_load_strictly_and_agree() -> None:
 
 def test_the_bundle_with_pca_is_the_whole_state() -> None:
     expected = set(vggish.Vggish(with_pca=True).state_dict())
-    network = {f"{name}.{kind}" for name in PORT for kind in ("weight", "bias")}
+    network = {f"{name}.{kind}" for name in VGGISH_PORT for kind in ("weight", "bias")}
     assert REGISTRY["vggish_quantised"].parts == {"vggish": "", "vggish_pca": "post."}
     assert network | {"post.pca_eigen_vectors", "post.pca_means"} == expected
 

@@ -12,7 +12,7 @@ import pipeline.java
 from pipeline.cli import main
 from pipeline.java import VARIABLE
 from pipeline.metrics import NAMES
-from pipeline.stages.evaluate import most_frequent, slice_scores
+from pipeline.stages.evaluate import most_frequent
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 
@@ -58,7 +58,10 @@ def test_a_run_beside_the_most_frequent_caption(project: Path, capsys: pytest.Ca
     assert main(["evaluate", "lstm"]) == 0
 
     numbers = scores_of(project)
-    assert set(numbers) == {"scores", "most_frequent_caption", "slices", "videos"}
+    assert set(numbers) == {"scores", "intervals", "most_frequent_caption", "slices", "videos"}
+    assert set(numbers["intervals"]) == set(NAMES)
+    low, high = numbers["intervals"]["CIDEr-D"]
+    assert low < numbers["scores"]["CIDEr-D"] < high
     assert set(numbers["scores"]) == set(numbers["most_frequent_caption"]) == set(NAMES)
     assert numbers["scores"]["CIDEr-D"] == pytest.approx(2.6757945675, abs=1e-6)
     assert numbers["scores"]["METEOR"] == pytest.approx(0.5207308356, abs=1e-6)
@@ -75,13 +78,14 @@ def test_a_run_beside_the_most_frequent_caption(project: Path, capsys: pytest.Ca
     assert "CIDEr-D  2.6758" in table
 
 
-def test_slices_are_means_of_the_videos_own_scores(project: Path) -> None:
+def test_a_slice_is_scored_as_a_corpus_with_the_document_frequencies_of_all(project: Path) -> None:
     assert main(["evaluate", "lstm", "--quiet"]) == 0
 
     slices = scores_of(project)["slices"]
 
     assert slices["sound"]["CIDEr-D"] == pytest.approx(4.5810454394, abs=1e-6)
     assert slices["order"]["CIDEr-D"] == pytest.approx((3.2493969223 + 0.1969413408) / 2, abs=1e-6)
+    assert slices["sound"]["BLEU-4"] == pytest.approx(1.0)
     assert "METEOR" not in slices["order"]
 
 
@@ -104,11 +108,6 @@ def test_equal_runs_write_equal_bytes(project: Path) -> None:
 def test_the_most_frequent_caption_of_equals_is_the_first_in_the_alphabet() -> None:
     assert most_frequent(["b", "a", "", "", "", "b", "a", "c"]) == ("a", 2)
     assert most_frequent(["", ""]) == ("", 0)
-
-
-def test_videos_without_a_slice_are_in_none() -> None:
-    assert slice_scores({"x": {"CIDEr-D": 1.0}, "y": {"CIDEr-D": 3.0}}, {"y": "order"}) == {"order": {"CIDEr-D": 3.0}}
-    assert slice_scores({"x": {"CIDEr-D": 1.0}}, {}) == {}
 
 
 def test_no_java_is_said_with_what_to_install(
@@ -157,47 +156,9 @@ def test_an_unknown_run_lists_those_there_are(project: Path, capsys: pytest.Capt
     assert "it has: lstm" in capsys.readouterr().err
 
 
-def test_plain_files_of_several_kinds_score_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    coco = [{"image_id": int(video), "caption": text} for video, text in GOLDEN_HYPOTHESES.items()]
-    sentences = [{"video_id": id_, "caption": text} for id_, texts in GOLDEN_REFERENCES.items() for text in texts]
-    predictions = [write(tmp_path / "plain.json", GOLDEN_HYPOTHESES), write(tmp_path / "coco.json", coco)]
-    references = [
-        write(tmp_path / "references.json", GOLDEN_REFERENCES),
-        write(tmp_path / "msrvtt.json", {"videos": [], "sentences": sentences}),
-    ]
-    for said, known in zip(predictions, references, strict=True):
-        out = tmp_path / "out" / said.name
-        options = ["--predictions", str(said), "--references", str(known), "--out", str(out), "--no-meteor"]
-        assert main(["evaluate", *options]) == 0
-
-    plain, from_coco = (json.loads((tmp_path / "out" / said.name).read_text()) for said in predictions)
-    assert plain == from_coco
-    assert plain["scores"]["CIDEr-D"] == pytest.approx(2.6757945675, abs=1e-6)
-    assert set(plain["per_video"]) == {"1", "2", "3"}
-    assert "coco.json" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
-    ("predictions", "references", "message"),
-    [
-        ([{"image_id": 1}], GOLDEN_REFERENCES, "each needs image_id and caption"),
-        ([{"image_id": 1, "caption": "a"}] * 2, GOLDEN_REFERENCES, "more than one caption for 1"),
-        ({"1": ["a list"]}, GOLDEN_REFERENCES, "holds no predictions; allowed are {id: caption}"),
-        (GOLDEN_HYPOTHESES, {"1": "no list"}, "holds no references; allowed are {id: [captions]}"),
-        (GOLDEN_HYPOTHESES, {"sentences": [{"video": 1}]}, "each needs video_id and caption"),
-    ],
-)
-def test_files_of_another_shape_are_refused_with_the_shapes_allowed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], predictions: Any, references: Any, message: str
-) -> None:
-    said, known = write(tmp_path / "p.json", predictions), write(tmp_path / "r.json", references)
-
-    assert main(["evaluate", "--predictions", str(said), "--references", str(known)]) == 3
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["lstm", "--out", "f"], ["--predictions", "p"], ["lstm", "--references", "r"]]
+    "arguments",
+    [[], ["lstm", "--out", "f"], ["--predictions", "p"], ["lstm", "--references", "r"], ["lstm", "--common"]],
 )
 def test_half_an_instruction_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", *arguments]) == 2

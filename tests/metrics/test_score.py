@@ -9,8 +9,11 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.java import JavaRuntime
-from pipeline.metrics import CaptionScorer, score
+from pipeline.metrics import score
+from pipeline.metrics.bleu import BleuScorer
 from pipeline.metrics.meteor import Meteor
+from pipeline.metrics.scorer import CaptionScorer
+from pipeline.metrics.toolkit import Settings, Toolkit
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 
@@ -39,23 +42,27 @@ def test_the_golden_set_to_six_decimals() -> None:
 
 
 @pytest.mark.skipif(not COCO_DEMO.is_dir(), reason=f"coco-caption's demo run is not in {COCO_DEMO}")
-def test_the_coco_caption_demo_to_three_decimals(meteor: Meteor) -> None:
+def test_the_coco_caption_demo_exactly(meteor: Meteor) -> None:
     hypotheses = {
         id_: texts[0] for id_, texts in json.loads((COCO_DEMO / "coco_fakecap_hyps.json").read_text()).items()
     }
     references = json.loads((COCO_DEMO / "coco_fakecap_refs.json").read_text())
 
-    scores = CaptionScorer(references, meteor=meteor).score(hypotheses)
+    tools = Toolkit(Settings(), None, meteor, None)
+    scores = CaptionScorer(references, tools=tools).score(hypotheses)
 
-    assert {name: round(value, 3) for name, value in scores.corpus.items()} == {
-        "BLEU-1": 0.579,
-        "BLEU-2": 0.404,
-        "BLEU-3": 0.279,
-        "BLEU-4": 0.191,
-        "METEOR": 0.195,
-        "ROUGE-L": 0.396,
-        "CIDEr-D": 0.600,
+    counts = BleuScorer(references).counts(list(hypotheses), list(hypotheses.values())).sum(axis=0)
+    assert counts.tolist() == [5732, 2510, 1043, 423, 9893, 8893, 7893, 6893, 9893, 9855]
+    assert {name: round(value, 4) for name, value in scores.corpus.items()} == {
+        "BLEU-1": 0.5794,
+        "BLEU-2": 0.4044,
+        "BLEU-3": 0.2785,
+        "BLEU-4": 0.1908,
+        "METEOR": 0.1953,
+        "ROUGE-L": 0.3963,
+        "CIDEr-D": 0.5998,
     }
+    assert scores.statistics.whole() == pytest.approx(scores.corpus, abs=1e-9)
 
 
 def test_raw_sentences_score_as_their_tokens_do_and_say_how(java: JavaRuntime) -> None:
@@ -66,14 +73,19 @@ def test_raw_sentences_score_as_their_tokens_do_and_say_how(java: JavaRuntime) -
 
     tokens = score(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, meteor=False, tokenizer="none")
     assert (scores.corpus, scores.per_video) == (tokens.corpus, tokens.per_video)
-    assert scores.provenance == {
+    told = scores.provenance | {"references_sha256": "", "references_per_video": {}}
+    assert told == {
         "tokenizer": "ptb",
         "jars": {"stanford-corenlp-3.4.1.jar": "2fcb91bb7a111f93d71e264f4ee0e3afd19ba0dde6d21b38605088df9e940399"},
         "java": {"version": java.version, "source": java.source},
         "videos": 3,
         "references": 9,
+        "references_per_video": {},
+        "references_sha256": "",
     }
-    assert tokens.provenance["java"] is None
+    assert scores.provenance["references_per_video"] == {"fewest": 3, "most": 3}
+    assert scores.provenance["references_sha256"] != tokens.provenance["references_sha256"]
+    assert tokens.provenance["jars"] == {}
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_attention_sums_to_one_over_real_rows(name: str) -> None:
     first = model.step(model.encode(features(name, [4, 7])), torch.full((2,), BOS))
     step = model.step(first.state, torch.full((2,), 5))  # dualAFR reads its first word without a look
 
-    assert set(step.attention) <= {"time", "place", "layer", "region"}
+    assert set(step.attention) <= {*model.looks, *model.columns()}
     for kind, weights in step.attention.items():
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
         assert kind != "time" or weights[0, 4:].count_nonzero() == 0

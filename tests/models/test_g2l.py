@@ -196,7 +196,7 @@ def test_argmax_teaches_the_choice_nothing() -> None:
     def gradient(sampler: str) -> torch.Tensor:
         model = make(sampler=sampler, backward_temperature=1.0)
         state = model.step(model.encode(features), torch.tensor([BOS])).state
-        local, _ = model._local(model._look("aligned", state), state)
+        local, *_ = model._local(model._look("aligned", state), state)
         (found,) = torch.autograd.grad(local.sum(), model.attend["aligned"].score.weight, allow_unused=True)
         return torch.zeros(1) if found is None else found
 

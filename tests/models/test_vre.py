@@ -46,7 +46,7 @@ def test_a_batch_of_key_frame_grus_equals_one_video_at_a_time() -> None:
     lengths = torch.tensor([20] * 10 + [1, 2, 3, 7, 7, 7, 12, 12, 19, 19])
     keys = torch.tensor([0, 1, 5, 9, 10, 11, 15, 18, 19, 19, 0, 1, 2, 0, 3, 6, 0, 11, 0, 18])
 
-    batched = gru(frames, lengths, keys)
+    batched = gru(gru.gates(frames), lengths, keys)
 
     for row, (length, key) in enumerate(zip(lengths.tolist(), keys.tolist(), strict=True)):
         torch.testing.assert_close(batched[row], one_by_one(gru, frames[row, :length], key), atol=1e-6, rtol=0)
@@ -128,7 +128,29 @@ def test_the_decoder_starts_from_the_video_not_from_a_word() -> None:
 def test_sizes_of_the_paper() -> None:
     model = Vre(vocabulary=100, sizes={"appearance": 2048, "places": 2048, "sound": 128})
 
-    assert (model.cell.input_size, model.cell.hidden_size) == (4736, 512)
+    given = model.see.in_features + model.see_places.in_features + model.cell.input_size
+    assert (given, model.cell.hidden_size) == (4736, 512)
+
+
+def test_a_step_equals_an_lstm_that_reads_what_was_seen() -> None:
+    """Algorithm 2 as it stands: the attended frames and places, sound and the word before, through one cell."""
+    model, features = build().eval(), videos()
+    state = model.encode(features)
+    moved = model.step(state, torch.ones(3, dtype=torch.long))
+    whole = torch.nn.LSTMCell(5 + 4 + model.cell.input_size, model.cell.hidden_size)
+    whole.load_state_dict(
+        model.cell.state_dict()
+        | {"weight_ih": torch.cat([model.see.weight, model.see_places.weight, model.cell.weight_ih], 1)}
+    )
+    frames, mask = features["appearance"]
+    cells = features["places"].values.flatten(2, 3)  # (B, K, n, C)
+    means = (cells * mask[:, :, None, None]).sum(1) / mask.sum(1)[:, None, None]
+    seen = torch.einsum("bk,bkc->bc", moved.attention["time"], frames)
+    places = torch.einsum("bn,bnc->bc", moved.attention["place"], means)
+
+    hidden, _ = whole(torch.cat([seen, places, state["sound"], state["video"]], 1), (state["hidden"], state["cell"]))
+
+    torch.testing.assert_close(moved.output, hidden, atol=1e-6, rtol=0)
 
 
 def test_the_first_stage_reads_once_and_trains_step_one_only() -> None:

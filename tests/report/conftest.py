@@ -12,6 +12,7 @@ import pytest
 
 from pipeline.hashing import file_sha256
 from pipeline.index import QuarantineRow, VideoRow, write_index
+from pipeline.looks import Looks, write_looks
 from pipeline.report.results import Sources
 from pipeline.store import Failure, Rows, VideoFeatures, write_store
 
@@ -19,6 +20,7 @@ SLICES = ("distracted", "order", "small", "sound", "texture")
 COLORS = {"red": (210, 50, 40), "green": (40, 160, 70), "blue": (50, 90, 200)}
 METRICS = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D")
 FRAMES, RATE, WIDTH, HEIGHT = 20, 10, 128, 96
+CUT = {"resize_short_side": 96, "centre_crop": 64}  # columns 32 to 96 and rows 16 to 80 of a frame
 
 
 def draw_frame(color: str, position: float) -> np.ndarray:
@@ -61,26 +63,52 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value))
 
 
-def attention(words: int, rows: int = 8) -> dict[str, list[list[float]]]:
-    grid = np.exp(-((np.arange(rows) - np.linspace(0, rows - 1, words)[:, None]) ** 2))
-    return {"time": (grid / grid.sum(1, keepdims=True)).round(4).tolist()}
+def attention(words: int, rows: int = 8) -> Looks:
+    """All that any model records: word i looks at row i, cell i of a 2 x 4 grid, and box i % 2 of frames 3 and 12."""
+    weights = np.exp(-((np.arange(rows) - np.linspace(0, rows - 1, words)[:, None]) ** 2))
+    edges = np.linspace(0, FRAMES / RATE, rows + 1)
+    cells = np.full((words, 8), 0.05)
+    cells[np.arange(words), np.arange(words) % 8] = 0.65
+    boxes = np.array([[[0, 0, 64, 48], [64, 48, 128, 96]], [[32, 24, 96, 72], [0, 0, 0, 0]]], np.float32)
+    regions = np.array([[[0.8, 0.2], [1.0, 0.0]]] * words)
+    return {
+        "time": weights / weights.sum(1, keepdims=True),
+        "times": np.stack([edges[:-1], edges[1:]], 1).astype(np.float32),
+        "cells": cells.reshape(words, 2, 4),
+        "cell_frames": np.arange(words, dtype=np.int32) * 2,
+        "regions": regions,
+        "boxes": boxes,
+        "box_frames": np.array([3, 12], np.int32),
+        "box_rows": np.array([[0, 1]] * words, np.int32),
+        "layer": np.full((words, 2), [0.25, 0.75]),
+        "view": np.full((words, 2), [0.9, 0.1]),
+        "refocus": np.eye(rows)[5],
+    }
 
 
 def write_run(root: Path, name: str, *, videos: list[str], quality: float, untrained: bool) -> None:
-    said = {}
+    said, looks = {}, {}
     for number, video in enumerate(videos):
         words = f"a {list(COLORS)[number % 3] if number % 4 else 'purple'} square moves to the right".split()
         said[video] = {"caption": " ".join(words), "log_prob": -1.5 - number / 10, "words": words}
         if not untrained:
-            said[video]["attention"] = attention(len(words))
-    write_json(root / f"predictions/{name}.json", {"run": name, "split": "test", "predictions": said})
+            looks[video] = attention(len(words))
+    shared = {"columns": {"layer": ["low", "high"], "view": ["ST", "TS"]}, "cut": {"place": {"preprocessing": CUT}}}
+    write_json(root / f"predictions/{name}.json", {"run": name, "split": "test", "looks": shared, "predictions": said})
+    write_looks(root / f"predictions/{name}.safetensors", looks)
     scores = {metric: round(quality * (1 - 0.09 * place), 4) for place, metric in enumerate(METRICS)}
     scores["CIDEr-D"] = round(quality * 2.4, 4)
     baseline = {metric: round(value * 0.2 / quality, 4) for metric, value in scores.items()}
     slices = {label: {"CIDEr-D": round(scores["CIDEr-D"] * (0.5 + place / 5), 4)} for place, label in enumerate(SLICES)}
     write_json(
         root / f"metrics/{name}/scores.json",
-        {"scores": scores, "most_frequent_caption": baseline, "slices": slices, "videos": len(videos)},
+        {
+            "scores": scores,
+            "intervals": {metric: [round(value * 0.9, 4), round(value * 1.1, 4)] for metric, value in scores.items()},
+            "most_frequent_caption": baseline,
+            "slices": slices,
+            "videos": len(videos),
+        },
     )
     per_video = {video: {"CIDEr-D": round(quality * (1 + number % 5), 4)} for number, video in enumerate(videos)}
     write_json(

@@ -1,20 +1,18 @@
-"""Which clips are shown, how words are marked, where words looked."""
+"""Which videos come first, how words are marked, and what a video's file tells."""
 
 from __future__ import annotations
 
-import base64
 import io
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from pipeline.report.clips import Film, build_clip, choose, mark_words
-from pipeline.report.pictures import attention_strip, spread_indices, thumbnail
-from pipeline.report.results import Attention, Captions, Evaluation, Prediction, Predictions, Run, Scores
+from pipeline.report.clips import choose, detail, list_entry, odd_words
+from pipeline.report.films import Film, no_film, side_by_side, spread_indices, thumbnail
+from pipeline.report.results import Captions, Evaluation, Prediction, Predictions, Run, Scores
 
 SLICED = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.sampled_from(["order", "small", "sound"]))
 
@@ -55,76 +53,67 @@ def test_frames_are_spread_inside_the_video(frames: int, count: int) -> None:
 
 
 def test_words_of_no_reference_are_marked_whatever_their_case_and_punctuation() -> None:
-    words = mark_words("A purple dog, barks .", ["a dog Barks"])
-
-    assert [(word.text, word.known) for word in words] == [
-        ("A", True),
-        ("purple", False),
-        ("dog,", True),
-        ("barks", True),
-        (".", True),
-    ]
+    assert odd_words("A purple dog, barks .", ["a dog Barks"]) == [1]
+    assert odd_words("a purple dog", []) == []
 
 
-def test_a_thumbnail_is_small_and_keeps_the_shape() -> None:
+def test_pictures_are_small_keep_their_shape_and_lie_side_by_side() -> None:
     frame = np.zeros((480, 640, 3), dtype=np.uint8)
     frame[:, 320:] = (255, 0, 0)
+    white = np.full_like(frame, 255)
 
-    image = _picture(thumbnail(frame))
+    sheet = Image.open(io.BytesIO(side_by_side([thumbnail(frame), thumbnail(white)])))
 
-    assert image.size == (176, 132)
-    assert image.getpixel((10, 60))[0] < 30
-    assert image.getpixel((166, 60))[0] > 220
-
-
-def test_attention_is_carried_by_transparency() -> None:
-    image = _picture(attention_strip([0.0, 0.25, 0.5, float("nan")], peak=0.5))
-
-    assert [image.getpixel((x, 0))[3] for x in range(4)] == [0, 128, 255, 0]
+    assert sheet.size == (2 * 176, 132)
+    assert sheet.getpixel((10, 60))[0] < 30
+    assert sheet.getpixel((160, 60))[0] > 220
+    assert min(sheet.getpixel((200, 60))) > 240
 
 
-def _picture(uri: str) -> Image.Image:
-    return Image.open(io.BytesIO(base64.b64decode(uri.split(",", 1)[1])))
+def test_the_nearest_picture_is_found_by_frame_and_by_second() -> None:
+    film = Film(size=(4, 3), duration=4.0, numbers=[2, 6, 20], seconds=[0.2, 0.6, 2.0], strip=[0, 2])
+
+    assert [film.nearest(frame) for frame in (0, 3, 5, 13, 14, 99)] == [0, 0, 1, 1, 2, 2]
+    assert film.at(1.9) == 2
+    assert no_film("gone").nearest(7) == 0
 
 
-def _run(name: str, prediction: Prediction, score: float | None) -> Run:
-    scores = {"v": {"CIDEr-D": score}} if score is not None else {}
+def _run(name: str, prediction: Prediction, scores: dict[str, float]) -> Run:
     return Run(
         name=name,
         scores=Scores(scores={}),
         answers=Predictions(predictions={"v": prediction}),
-        evaluation=Evaluation(per_video=scores),
+        evaluation=Evaluation(per_video={"v": scores} if scores else {}),
         curves={},
         record={},
+        looks={"v": {"time": np.array([[0.7, 0.3]]), "times": np.array([[0, 1], [2, 3]], np.float32)}}
+        if scores
+        else {},
     )
 
 
-def test_a_clip_knows_its_mean_and_how_far_the_runs_disagree() -> None:
+def test_an_entry_has_what_every_run_said_and_its_scores() -> None:
     runs = [
-        _run("a", Prediction(caption="x"), 0.5),
-        _run("b", Prediction(caption="y"), 2.0),
-        _run("c", Prediction(caption="z"), None),
+        _run("a", Prediction(caption="red ball", log_prob=-1.23456), {"CIDEr-D": 0.5, "METEOR": 0.25}),
+        _run("b", Prediction(caption="y"), {}),
     ]
-    captions = Captions(splits={}, captions={"v": ["x"]}, slices={"v": "order"})
+    captions = Captions(splits={}, captions={"v": ["a ball"]}, slices={"v": "order"})
 
-    clip = build_clip("v", runs=runs, captions=captions, film=Film(frames=[]))
+    entry = list_entry("v", runs=runs, metrics=["CIDEr-D", "METEOR"], captions=captions)
 
-    assert clip.mean == pytest.approx(1.25)
-    assert clip.spread == pytest.approx(1.5)
-    assert [answer.color for answer in clip.answers] == [0, 1, 2]
+    first, second = entry["said"]
+    assert (first["words"], first["odd"], first["score"], first["scores"]) == (["red", "ball"], [0], 0.5, [0.5, 0.25])
+    assert first["log_prob"] == -1.2346
+    assert (second["score"], second["scores"], second["log_prob"]) == (None, [None, None], None)
+    assert (entry["slice"], entry["references"]) == ("order", ["a ball"])
 
 
-def test_each_word_says_when_it_looked_hardest() -> None:
-    attention = Attention(time=[[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.2, 0.6], []])
-    prediction = Prediction(caption="red ball .", words=["red", "ball", "."], attention=attention)
+def test_the_detail_has_looks_only_of_runs_that_recorded_them() -> None:
+    runs = [_run("a", Prediction(caption="ball"), {"CIDEr-D": 0.5}), _run("b", Prediction(caption="y"), {})]
 
-    clip = build_clip(
-        "v",
-        runs=[_run("a", prediction, 1.0)],
-        captions=Captions(splits={}, captions={}),
-        film=Film(frames=[], duration=8.0),
-    )
+    found = detail("v", runs=runs, film=no_film("gone", duration=4.0), picture="")
 
-    looks = clip.answers[0].looks
-    assert [(look.word, look.start, look.end) for look in looks] == [("red", 0.0, 2.0), ("ball", 6.0, 8.0)]
-    assert looks[1].weight == pytest.approx(0.6)
+    (look,) = found["looks"]
+    assert (look["run"], look["words"], look["time"]) == (0, ["ball"], [[700, 300]])
+    assert look["edges"] == [0.0, 1.5, 4.0]  # rows are samples: each stands for the time that is nearest to it
+    assert found["film"]["problem"] == "gone"

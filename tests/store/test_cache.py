@@ -12,10 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.cache import DAY, clear_unfinished, collect, entries, entry_path, get_features, put_features
+from pipeline.cache import (
+    DAY,
+    clear_unfinished,
+    collect,
+    entries,
+    entry_path,
+    get_features,
+    graph_path,
+    put_features,
+)
 from pipeline.cli import main
 from pipeline.commands.cache import bytes_of
 from pipeline.errors import UsageError
+from pipeline.graphs import remembered
+from pipeline.hashing import record_sha256
 from tests.store.making import features
 
 
@@ -86,6 +97,25 @@ def test_use_keeps_an_entry() -> None:
     get_features("aa")
 
     assert collect(keep_days=30)[0] == []
+
+
+def test_gc_counts_exported_graphs(capsys: pytest.CaptureFixture[str]) -> None:
+    make_entries({"aa": 40, "bb": 1})
+    graphs = {days: {"network": days} for days in (50, 35, 2)}
+    for days, record in graphs.items():
+        remembered(record, lambda: bytes(5000))
+        os.utime(graph_path(record_sha256(record)), (time.time() - days * DAY,) * 2)
+    remembered(graphs[35], lambda: pytest.fail("made again"))  # its use is today's
+
+    assert main(["cache", "status"]) == 0
+    told = capsys.readouterr().out
+    assert "2 videos" in told
+    assert "3 exported graphs" in told
+    assert "leaves it alone" not in told
+    removed, kept = collect(keep_days=30)
+    assert [entry.is_graph for entry in removed] == [True, False]
+    assert sum(entry.is_graph for entry in kept) == 2
+    assert [entry.is_graph for entry in collect(max_bytes=0)[0]] == [True, False, True]
 
 
 def test_unfinished_entries_of_dead_processes_are_cleared(own_cache: Path) -> None:

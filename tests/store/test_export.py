@@ -124,6 +124,40 @@ def test_an_hdf5_file_of_one_matrix_a_video(tmp_path: Path) -> None:
     assert open_store(tmp_path / "store")["video1"]["c3d"].shape == (3, 8)
 
 
+def test_an_npz_file_of_all_videos(tmp_path: Path) -> None:
+    ids, feat = np.array(["vid1", "vid2"]), np.arange(12, dtype=np.float16).reshape(2, 3, 2)
+    np.savez(tmp_path / "all.npz", ids=ids, feat=feat, frame_idx=np.arange(3))
+    import_features(tmp_path / "all.npz", tmp_path / "store", tensor="pool", scale=0.5)
+    store = open_store(tmp_path / "store")
+
+    assert set(store) == {"vid1", "vid2"}
+    assert store["vid2"]["pool"].dtype == np.float16
+    np.testing.assert_array_equal(store["vid2"]["pool"], feat[1] / 2)
+    assert store.fingerprint["scale"] == 0.5
+    assert verify(tmp_path / "store") == []
+
+    np.savez(tmp_path / "all.npz", ids=ids, feat=feat, flow=feat[..., :1])
+    import_features(tmp_path / "all.npz", tmp_path / "store", tensor="pool")
+    assert {name: array.shape for name, array in open_store(tmp_path / "store")["vid1"].items()} == {
+        "feat": (3, 2),
+        "flow": (3, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"feat": np.ones((2, 3))}, "one list of video ids; arrays of text there: none"),
+        ({"ids": np.array(["a", "a"]), "feat": np.ones((2, 3))}, "ids occur twice"),
+        ({"ids": np.array(["a", "b"]), "feat": np.ones((3, 3))}, "no array has 2 videos"),
+    ],
+)
+def test_an_npz_file_that_does_not_say_whose_its_rows_are(tmp_path: Path, arrays: dict, message: str) -> None:
+    np.savez(tmp_path / "all.npz", **arrays)
+    with pytest.raises(InputError, match=message):
+        import_features(tmp_path / "all.npz", tmp_path / "store")
+
+
 def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     with pytest.raises(InputError, match="there is no"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -17,8 +18,9 @@ from safetensors.torch import load_file, save
 
 from pipeline import weights
 from pipeline.errors import DamageError, InputError, MissingToolError, UsageError
-from pipeline.weights import reading
+from pipeline.weights import conversion, reading
 from tests.weights.conftest import Register
+from tests.weights.layouts import every_layout
 from tests.weights.making import Bomb, published
 
 
@@ -48,6 +50,22 @@ def test_a_flipped_bit_is_refused_before_the_file_is_read(toy: bytes, tmp_path: 
 
     with pytest.raises(InputError, match="none of the published files"):
         weights.import_bytes("toy", bytes(flipped), folder=tmp_path)
+    assert weights.status("toy", folder=tmp_path) == "missing"
+
+
+@every_layout
+def test_no_layout_gets_in_flipped_or_cut(
+    layout: str, make: Callable[[], bytes], key: str, register: Register, tmp_path: Path, monkeypatch
+) -> None:
+    whole = make()
+    register("toy", whole, source={"layout": layout})
+    monkeypatch.setattr(conversion, "read_published", lambda *_, **__: pytest.fail("it was read"))
+    for share in (0.0, 0.01, 0.5, 0.999):
+        place = int(share * len(whole))
+        flipped = whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :]
+        for changed in (flipped, whole[:place], whole + b"\0"):
+            with pytest.raises(InputError, match="none of the published files"):
+                weights.import_bytes("toy", changed, folder=tmp_path)
     assert weights.status("toy", folder=tmp_path) == "missing"
 
 

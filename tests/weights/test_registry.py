@@ -59,8 +59,6 @@ def test_every_entry_has_a_reader_and_a_licence(name: str) -> None:
         assert weights.terms, "non-commercial weights are shown and accepted"
     if weights.mapping:
         module = importlib.import_module(f"extractors.{weights.mapping}")
-        if weights.mapping == "frames" and not hasattr(module, "map_published"):
-            pytest.skip("extractors/frames.py of this version has no timm networks")
         assert callable(module.map_published)
 
 

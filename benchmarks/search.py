@@ -1,0 +1,83 @@
+"""Videos a second in greedy and beam search, all videos in one call, beside a plain search of one video at a time.
+
+    python benchmarks/search.py
+
+Soft attention at the sizes of benchmarks/train.py on random features, one core; sentences end after ten words, because
+untrained models do not end them. The plain search keeps each hypothesis as a list and runs the model on one after
+another, as published captioners often do; both must say the same sentences.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from models.base import Captioner, Features, Modality, State
+from models.soft_attention import SoftAttention
+from pipeline.memory import keep_freed_memory
+from pipeline.reading import allowed
+from pipeline.search import Sentence, beam_search
+from pipeline.vocabulary import BOS, EOS
+
+sys.path.insert(0, str(Path(__file__).parent))
+from train import VIDEOS, build, features, seconds
+
+MAX_WORDS, PLAIN_VIDEOS = 10, 5
+Hypothesis = tuple[float, list[int], State]
+
+
+def one_video(given: Features, row: int) -> Features:
+    return {name: Modality(each.values[row : row + 1], each.mask[row : row + 1]) for name, each in given.items()}
+
+
+@torch.inference_mode()
+def plain_search(model: Captioner, video: Features, *, width: int) -> list[int]:
+    """The best sentence of one video."""
+    alive: list[Hypothesis] = [(0.0, [BOS], model.encode(video))]
+    ended: list[tuple[float, list[int]]] = []
+    for position in range(MAX_WORDS + 1):
+        last = position == MAX_WORDS
+        grown = [each for hypothesis in alive for each in longer(model, *hypothesis, width=width, last=last)]
+        known = [(score, words, None) for score, words in ended]
+        best = sorted([*known, *grown], key=lambda each: -each[0])[:width]
+        ended = [(score, words) for score, words, _ in best if words[-1] == EOS]
+        alive = [(score, words, state) for score, words, state in best if words[-1] != EOS and state is not None]
+        if not alive:
+            break
+    return max(ended)[1][1:-1]
+
+
+def longer(
+    model: Captioner, score: float, words: list[int], state: State, *, width: int, last: bool
+) -> list[Hypothesis]:
+    step = model.step(state, torch.tensor(words[-1:]))
+    log_probs = allowed(model.logits(step.output))[0]
+    chosen = [EOS] if last else log_probs.topk(width).indices.tolist()
+    return [(score + float(log_probs[word]), [*words, word], step.state) for word in chosen]
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    model, given = build(SoftAttention).eval(), features(VIDEOS)
+    for width in (1, 5):
+        fast, slow = searching(model, given, width=width), one_at_a_time(model, given, width=width)
+        same = sum(words == sentence.words for words, sentence in zip(slow(), fast(), strict=False))
+        each, plain = seconds(fast) / VIDEOS, seconds(slow) / PLAIN_VIDEOS
+        print(f"beam {width}: {1 / each:7.1f} videos/s   one at a time {1 / plain:6.1f}   ratio {plain / each:.1f}")
+        print(f"        the same sentence for {same} of {PLAIN_VIDEOS} videos")
+
+
+def searching(model: Captioner, given: Features, *, width: int) -> Callable[[], list[Sentence]]:
+    return lambda: beam_search(model, given, width=width, max_words=MAX_WORDS)
+
+
+def one_at_a_time(model: Captioner, given: Features, *, width: int) -> Callable[[], list[list[int]]]:
+    return lambda: [plain_search(model, one_video(given, row), width=width) for row in range(PLAIN_VIDEOS)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Where each word looked, in one form for all models, so that pages and figures need not know who recorded it.
+
+A video's looks are named arrays; a model gives those that it has:
+
+    time      (W, T)        weights of the rows, and `times` (T, 2), their seconds
+    cells     (W, h, w)     places in the frame that the word looked at, and `cell_frames` (W,), the frame's number
+    shared    (W, h, w)     places that are the same in all frames
+    regions   (W, K, N)     boxes of the K frames that the word chose; `boxes` (M, N, 4), left, top, right, bottom in
+                            pixels, `box_frames` (M,), their frames, and `box_rows` (W, K), which of the M were chosen
+    refocus   (T,)          weights of the second look's key frame, once for the whole sentence
+    layer, view   (W, n)    weights of named things: `facts_of` has the names
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from pipeline.errors import DamageError
+from pipeline.publish import write_bytes
+
+if TYPE_CHECKING:  # the report reads looks without torch
+    from models.base import Captioner
+    from pipeline.batches import FeatureSource
+
+Looks = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What the rows of a model's inputs are: the stores know the times, the grid and the boxes."""
+
+    model: Captioner
+    source: FeatureSource
+
+    def facts(self) -> dict[str, Any]:
+        """What is the same for all videos: names of columns, and how frames were cut before a grid was laid on them."""
+        cut = {}
+        for kind in ("place", "shared"):
+            name = self.model.looks.get(kind, "")
+            if name in self.source.inputs:
+                store = self.source.stores[self.source.inputs[name].slot]
+                cut[kind] = {"store": store.folder.name, "preprocessing": store.fingerprint.get("preprocessing", {})}
+        return {"columns": {name: [*names] for name, names in self.model.columns().items()}, "cut": cut}
+
+    def looks(self, video: str, attention: Mapping[str, np.ndarray]) -> Looks:
+        """The weights (W, ...) that a sentence was recorded with, in the common form."""
+        found: Looks = {name: attention[name] for name in ("layer", "view") if name in attention}
+        if "time" in attention:
+            found |= self._time(video, attention["time"])
+        if "refocus" in attention and len(attention["refocus"]):
+            found["refocus"] = attention["refocus"][0]  # the same for every word
+        for kind in [each for each in ("place", "shared") if each in attention]:
+            found |= self._cells(video, kind, attention[kind], found.get("time"))
+        if "region" in attention:
+            found |= self._regions(video, attention, found.get("time"))
+        return found
+
+    def _video(self, video: str, kind: str) -> tuple[Any, str]:
+        wanted = self.source.inputs[self.model.looks[kind]]
+        return self.source.stores[wanted.slot][video], wanted.tensor
+
+    def _time(self, video: str, weights: np.ndarray) -> Looks:
+        rows = self._video(video, "time")[0].rows
+        return {"time": weights, "times": _seconds(rows)[: weights.shape[1]]}
+
+    def _cells(self, video: str, kind: str, weights: np.ndarray, time: np.ndarray | None) -> Looks:
+        stored, tensor = self._video(video, kind)
+        *_, high, wide, _channels = stored[tensor].shape
+        rows, cells = len(stored.rows), high * wide
+        if weights.shape[1] <= cells:  # one map for all rows: what the word looks at is its own frame
+            maps = _padded(weights, cells).reshape(-1, high, wide)
+            chosen = _chosen_rows(time, rows, words=len(weights))
+            times: Looks = {}
+        else:  # a map a row: its sum says when, its strongest row where
+            every = _padded(weights, rows * cells).reshape(-1, rows, high, wide)
+            by_row = every.sum((2, 3))
+            chosen = by_row.argmax(1)
+            maps = every[np.arange(len(every)), chosen]
+            times = {"time": by_row, "times": _seconds(stored.rows)}
+        if kind == "shared":
+            return {"shared": maps}
+        return {"cells": maps, "cell_frames": _middles(stored.rows)[chosen]} | times
+
+    def _regions(self, video: str, attention: Mapping[str, np.ndarray], time: np.ndarray | None) -> Looks:
+        stored, tensor = self._video(video, "region")
+        weights, rows, count = attention["region"], len(stored.rows), stored[tensor].shape[1]
+        if "frame" in attention:  # the model says which frames it chose
+            chosen = attention["frame"].argmax(-1)[:, : weights.shape[1]]  # (W, K)
+        else:
+            weights, chosen = _one_row(weights, time, rows=rows, count=count)
+        found = {"regions": _padded(weights, count), "box_rows": chosen.astype(np.int32)}
+        if "boxes" not in [*stored]:
+            return {}  # there is nothing to draw
+        return found | {"boxes": np.asarray(stored["boxes"], np.float32), "box_frames": _middles(stored.rows)}
+
+
+def _one_row(weights: np.ndarray, time: np.ndarray | None, *, rows: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Regions (W, 1, N) of one frame a word, (W, 1): the one that it chose, or the one that it looked at most."""
+    if weights.ndim == 2 and weights.shape[1] <= count:
+        return weights[:, None], _chosen_rows(time, rows, words=len(weights))[:, None]
+    every = weights if weights.ndim == 3 else _padded(weights, rows * count).reshape(-1, rows, count)
+    alike = time is None and weights.ndim == 3  # each frame's regions sum to one: none of them stands out
+    chosen = _chosen_rows(time, rows, words=len(every)) if alike or time is not None else every.sum(2).argmax(1)
+    chosen = chosen.clip(max=every.shape[1] - 1)
+    return every[np.arange(len(every)), chosen][:, None], chosen[:, None]
+
+
+def _chosen_rows(time: np.ndarray | None, rows: int, *, words: int) -> np.ndarray:
+    """The row that each word looked at; of rows sampled otherwise the one at the same part of the video."""
+    if time is None:
+        return np.full(words, rows // 2)
+    return (time.argmax(1) * rows + rows // 2) // max(1, time.shape[1]) if time.shape[1] != rows else time.argmax(1)
+
+
+def _padded(weights: np.ndarray, length: int) -> np.ndarray:
+    """Trailing zeros were cut off where the weights were recorded."""
+    missing = length - weights.shape[-1]
+    return np.pad(weights, [(0, 0)] * (weights.ndim - 1) + [(0, missing)]) if missing > 0 else weights[..., :length]
+
+
+def _seconds(rows: Any) -> np.ndarray:
+    return np.stack([rows.start, rows.end], 1).astype(np.float32)  # (R, 2)
+
+
+def _middles(rows: Any) -> np.ndarray:
+    return ((rows.first_frame + rows.last_frame) // 2).astype(np.int32)  # (R,)
+
+
+def write_looks(path: Path, looks: Mapping[str, Looks]) -> None:
+    """Weights as float16: a page shows them, nothing computes with them."""
+    tensors = {f"{video}/{name}": _small(name, array) for video, each in looks.items() for name, array in each.items()}
+    write_bytes(path, save({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}))
+
+
+def _small(name: str, array: np.ndarray) -> np.ndarray:
+    exact = name in ("times", "boxes") or array.dtype.kind == "i"
+    return array if exact else array.astype(np.float16)
+
+
+def read_looks(path: Path, *, stage: str = "caption") -> dict[str, Looks]:
+    """What `write_looks` wrote; nothing where no such file is."""
+    if not path.is_file():
+        return {}
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise DamageError(f"{path} cannot be read: {error}", hint=f"dvc repro --force {stage}") from error
+    looks: dict[str, Looks] = {}
+    for key, array in tensors.items():
+        video, name = key.rsplit("/", 1)
+        looks.setdefault(video, {})[name] = array.astype(np.float32) if array.dtype == np.float16 else array
+    return looks
+
+
+def looks_path(predictions: Path) -> Path:
+    """Beside `predictions/RUN.json`."""
+    return predictions.with_suffix(".safetensors")
+
+
+def without_looks(said: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Sentences as JSON; where their words looked is in the file beside it."""
+    return {video: {"caption": each.caption, "log_prob": each.log_prob, "words": each.words} for video, each in said}

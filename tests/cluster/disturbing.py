@@ -1,0 +1,46 @@
+"""Something that happens in the middle of a run, and what must be the same afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.store.making import content, extracted
+from workflows.distributing import DaskExecutor
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """An executor during whose work something happens after each result."""
+
+    executor: DaskExecutor
+    disturb: Callable[[int], None]
+
+    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        for number, result in enumerate(self.executor.map(work, items)):
+            yield result
+            self.disturb(number)
+
+
+def worker_processes() -> list[psutil.Process]:
+    """All that were forked from the warm process."""
+    family = [each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
+    forked = [each for each in family if "multiprocessing.forkserver" in " ".join(each.cmdline())]
+    return [each for each in forked if each.ppid() in {other.pid for other in forked}]
+
+
+def cached() -> dict[str, int]:
+    """Entries of the feature cache by inode, which an entry that is written again does not keep."""
+    return {path.name: path.stat().st_ino for path in Path("cache/features").glob("??/*")}
+
+
+def undisturbed(index: Path, folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FRAMESCRIBE_CACHE", str(folder / "other"))
+        extracted(index, folder / "expected")
+    assert content(folder / "store") == content(folder / "expected")

@@ -1,0 +1,47 @@
+"""Work for workers, importable by name as all work must be."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Troublesome:
+    """Echoes its items, unless one is poison."""
+
+    seconds: float = 0.0
+
+    def __call__(self, item: str) -> str:
+        time.sleep(self.seconds)
+        if item.startswith("dies"):
+            os._exit(1)
+        if item.startswith("hangs"):
+            re.match(r"(a*)*b", "a" * 40)  # native code that holds the interpreter: no Python thread can end it
+        return item.upper()
+
+    def give_up(self, item: str, why: str) -> str:
+        return f"{item}: {why}"
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Takes long where it is tried first, and is quick elsewhere."""
+
+    folder: Path
+
+    def __call__(self, item: str) -> str:
+        if item == "slow":
+            try:
+                (self.folder / "first").open("x").close()
+            except FileExistsError:
+                return item
+            time.sleep(600)
+        return item
+
+
+def process(_: object) -> int:
+    return os.getpid()

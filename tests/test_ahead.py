@@ -1,0 +1,91 @@
+"""One step ahead: the same items and errors, made while the last one is used, and no thread left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import closing
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.ahead import ahead
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ahead")]
+
+
+def numbers(count: int, *, made: list[int], fails_at: int | None = None) -> Generator[int, None, None]:
+    for number in range(count):
+        if number == fails_at:
+            raise LookupError(number)
+        made.append(number)
+        yield number
+
+
+@given(count=st.integers(0, 12), fails=st.none() | st.integers(0, 12))
+def test_items_and_errors_are_the_same(count: int, fails: int | None) -> None:
+    found: list[int] = []
+    failed = fails is not None and fails < count
+    try:
+        for number in ahead(numbers(count, made=[], fails_at=fails)):
+            found.append(number)
+    except LookupError:
+        assert failed
+    else:
+        assert not failed
+
+    assert found == list(range(fails if failed and fails is not None else count))
+    assert not threads()
+
+
+def test_the_next_is_made_while_this_one_is_used() -> None:
+    second = threading.Event()
+
+    def items() -> Generator[int, None, None]:
+        yield 1
+        second.set()
+        yield 2
+
+    with closing(ahead(items())) as each:
+        assert next(each) == 1
+        assert second.wait(60)
+
+
+def test_one_is_made_ahead_and_no_more() -> None:
+    made: list[int] = []
+    with closing(ahead(numbers(10, made=made))) as items:
+        for number in items:
+            assert len(made) <= number + 2
+            if number == 4:
+                break
+
+    assert made in ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5])
+    assert not threads()
+
+
+def test_what_makes_the_items_is_closed_when_nobody_wants_more() -> None:
+    closed = []
+
+    def items() -> Generator[int, None, None]:
+        try:
+            yield from range(10)
+        finally:
+            closed.append(threading.current_thread().name)
+
+    with closing(ahead(items())) as each:
+        next(each)
+
+    assert closed == ["ahead_0"]
+
+
+def test_arithmetic_in_the_thread_has_as_many_threads_as_outside() -> None:
+    """Workers share the cores: a second thread must not start a team of its own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert list(ahead(torch.get_num_threads() for _ in range(2))) == [1, 1]
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,145 @@
+"""One form for what every model recorded, by models as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.base import Captioner, Input
+from models.dualafr import DualAfr
+from models.g2l import G2l
+from models.stats import Stats
+from models.vatex_spatial import VatexSpatial
+from models.vre import Vre
+from pipeline.batches import FeatureSource
+from pipeline.errors import DamageError
+from pipeline.looks import Geometry, read_looks, write_looks
+from pipeline.store import Rows, VideoFeatures, open_store, write_store
+
+ROWS = 3
+
+
+def rows(count: int = ROWS, *, every: int = 4) -> Rows:
+    first = np.arange(count) * every
+    ends = (first + every) / 10
+    return Rows(first_frame=first, last_frame=first + 2, start=first / 10, end=ends, valid=np.ones(count, int))
+
+
+def source(folder: Path, kind: type[Captioner], tensors: Mapping[str, np.ndarray]) -> FeatureSource:
+    """One store in every slot that the model reads and that has its tensor."""
+    features = {"v": VideoFeatures(tensors=tensors, rows=rows())}
+    fingerprint = {"weights": "0f" * 32, "preprocessing": {"resize_short_side": 8}}
+    write_store(folder / "store", features, fingerprint=fingerprint)
+    wanted: dict[str, Input] = {name: each for name, each in kind.inputs.items() if each.tensor in tensors}
+    return FeatureSource({each.slot: open_store(folder / "store") for each in wanted.values()}, wanted)
+
+
+def geometry(folder: Path, kind: type[Captioner], tensors: Mapping[str, np.ndarray], **options: object) -> Geometry:
+    given = source(folder, kind, tensors)
+    return Geometry(kind(vocabulary=9, sizes=given.sizes, **options), given)
+
+
+def test_a_map_for_all_rows_belongs_to_the_frame_that_each_word_chose(tmp_path: Path) -> None:
+    found = geometry(tmp_path, Stats, {"grid": np.zeros((ROWS, 2, 2, 5), np.float32)})
+    time = np.array([[0.1, 0.2, 0.7], [0.9, 0.1, 0.0]])
+    place = np.array([[0.0, 1.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
+
+    looks = found.looks("v", {"time": time, "place": place, "shared": place[::-1], "view": time[:, :2]})
+
+    assert looks["cell_frames"].tolist() == [9, 1]  # the middle frames of rows 2 and 0
+    assert looks["cells"][0].tolist() == [[0, 1], [0, 0]]
+    assert looks["shared"][1].tolist() == [[0, 1], [0, 0]]
+    np.testing.assert_allclose(looks["times"], [[0, 0.4], [0.4, 0.8], [0.8, 1.2]])
+    assert found.facts()["columns"] == {"view": ["ST", "TS"]}
+    assert found.facts()["cut"]["place"]["preprocessing"] == {"resize_short_side": 8}
+
+
+def test_without_a_choice_of_time_places_are_drawn_in_the_middle(tmp_path: Path) -> None:
+    found = geometry(tmp_path, Stats, {"grid": np.zeros((ROWS, 2, 2, 5), np.float32)}, branches="st")
+
+    assert found.looks("v", {"place": np.eye(4)[:2]})["cell_frames"].tolist() == [5, 5]
+
+
+def test_a_map_a_row_says_when_and_where(tmp_path: Path) -> None:
+    """dualAFR: places of all rows in one line; zeros at its end were cut off."""
+    levels = {"pool5": np.zeros((ROWS, 1, 2, 2, 4), np.float32), "fc7": np.zeros((ROWS, 6), np.float32)}
+    found = geometry(tmp_path, DualAfr, levels, layers="pool5")
+    weights = np.array([[0.1, 0.1, 0.1, 0.1, 0.0, 0.6, 0.0, 0.0]])  # of 12
+
+    looks = found.looks("v", {"place": weights, "layer": np.array([[1.0]])})
+
+    np.testing.assert_allclose(looks["time"], [[0.4, 0.6, 0.0]])
+    np.testing.assert_allclose(looks["cells"], [[[0.0, 0.6], [0.0, 0.0]]])
+    assert looks["cell_frames"].tolist() == [5]
+    assert found.facts()["columns"] == {"layer": ["pool5"]}
+
+
+def test_regions_belong_to_the_frames_that_were_chosen(tmp_path: Path) -> None:
+    boxes = np.arange(ROWS * 2 * 4, dtype=np.float32).reshape(ROWS, 2, 4)
+    stored = {"pool": np.zeros((ROWS, 5), np.float32), "features": np.ones((ROWS, 2, 5), np.float32), "boxes": boxes}
+    found = geometry(tmp_path, G2l, stored)
+    chosen = np.array([[[0, 0, 1], [1, 0, 0]]])  # first row 2, then row 0
+
+    looks = found.looks("v", {"region": np.array([[[0.3, 0.7], [1.0, 0.0]]]), "frame": chosen})
+
+    assert looks["box_rows"].tolist() == [[2, 0]]
+    assert looks["box_frames"].tolist() == [1, 5, 9]
+    np.testing.assert_array_equal(looks["boxes"], boxes)
+
+
+@pytest.mark.parametrize(
+    ("weights", "row", "expected"),
+    [
+        (np.array([[0.1, 0.0, 0.2, 0.6, 0.1, 0.0]]), 1, [0.2, 0.6]),  # all regions of all rows in one line
+        (np.array([[0.1, 0.2, 0.3, 0.4]]), 1, [0.3, 0.4]),  # the same, its last zeros cut off
+    ],
+    ids=["whole", "cut"],
+)
+def test_regions_of_all_rows_are_those_of_the_strongest(
+    tmp_path: Path, weights: np.ndarray, row: int, expected: list[float]
+) -> None:
+    stored = {
+        "pool": np.zeros((ROWS, 5), np.float32),
+        "features": np.ones((ROWS, 2, 5), np.float32),
+        "boxes": np.zeros((ROWS, 2, 4), np.float32),
+    }
+
+    looks = geometry(tmp_path, VatexSpatial, stored).looks("v", {"region": weights})
+
+    assert looks["box_rows"].tolist() == [[row]]
+    np.testing.assert_allclose(looks["regions"], [[expected]])
+
+
+def test_regions_without_boxes_cannot_be_drawn(tmp_path: Path) -> None:
+    stored = {"pool": np.zeros((ROWS, 5), np.float32), "features": np.ones((ROWS, 2, 5), np.float32)}
+
+    assert geometry(tmp_path, VatexSpatial, stored).looks("v", {"region": np.ones((1, 6)) / 6}) == {}
+
+
+def test_the_second_look_is_told_once(tmp_path: Path) -> None:
+    found = geometry(tmp_path, Vre, {"pool": np.zeros((ROWS, 5), np.float32)}, hidden_size=4)
+    weights = np.array([[0.2, 0.3, 0.5]] * 2)
+
+    assert found.looks("v", {"time": weights, "refocus": weights})["refocus"].tolist() == [0.2, 0.3, 0.5]
+
+
+def test_what_is_written_is_read_to_half_precision(tmp_path: Path) -> None:
+    looks = {"a/b": {"time": np.array([[0.3333, 0.6667]]), "times": np.array([[0.0, 3601.04]], np.float32)}, "c": {}}
+    write_looks(tmp_path / "run.safetensors", looks)
+
+    found = read_looks(tmp_path / "run.safetensors")
+
+    assert list(found) == ["a/b"]
+    np.testing.assert_allclose(found["a/b"]["time"], looks["a/b"]["time"], atol=2e-4)
+    np.testing.assert_array_equal(found["a/b"]["times"], looks["a/b"]["times"])
+    assert read_looks(tmp_path / "absent.safetensors") == {}
+
+
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "run.safetensors").write_bytes(b"\xff" * 40)
+
+    with pytest.raises(DamageError, match=r"run\.safetensors cannot be read"):
+        read_looks(tmp_path / "run.safetensors")

@@ -1,0 +1,76 @@
+"""The runs of workflows/language on made features of MSVD's form: import, assemble, and seeds as one table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.cli import main
+from pipeline.params import load_params
+from workflows import seeds
+
+COLOURS = ("red", "green", "blue")
+RECIPE = Path(seeds.__file__).parent / "language/msvd.yaml"
+
+
+def make_msvd(folder: Path) -> None:
+    """Clips of one colour each: vid1 to vid24 train, vid1201 to vid1206 validate."""
+    clips = [*range(1, 25), *range(1201, 1207)]
+    feat = np.random.default_rng(0).normal(0, 0.1, (len(clips), 4, 6)).astype(np.float16)
+    for row, clip in enumerate(clips):
+        feat[row, :, clip % 3] += 3
+    (folder / "data/msvd").mkdir(parents=True)
+    np.savez(folder / "data/msvd/features.npz", ids=np.array([f"vid{clip}" for clip in clips]), feat=feat)
+    for split, chosen in {"train": clips[:24], "val": clips[24:]}.items():
+        lines = [f"vid{clip}\ta {COLOURS[clip % 3]} ball {verb}" for clip in chosen for verb in ("rolls", "is rolling")]
+        (folder / f"data/msvd/captions_{split}.txt").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    make_msvd(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
+    recipe = RECIPE.read_text()
+    for value, small in {
+        "batch_size: 128": "batch_size: 8",
+        "min_count: 8": "min_count: 1",
+        "epochs: 4": "epochs: 1",
+    }.items():
+        recipe = recipe.replace(value, small)
+    Path("params.yaml").write_text(recipe)
+    assert main(["store", "import", "data/msvd/features.npz", "vgg16", "--tensor", "pool"]) == 0
+    assert main(["assemble", "--store", "features/vgg16"]) == 0
+    return tmp_path
+
+
+def test_seeds_of_runs_become_one_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["results.json", "--seeds", "0", "1", "--runs", "soft_attention", "--no-meteor"]
+    seeds.main(arguments)
+    seeds.main(["results.json", "--seeds", "1", "--runs", "self_critical", "--no-meteor"])
+    results = json.loads(Path("results.json").read_text())
+
+    assert sorted(results) == ["self_critical-1", "soft_attention-0", "soft_attention-1"]
+    found = results["soft_attention-0"]
+    assert found["captions"] == 48 * len(found["curve"])
+    assert found["beam"]["videos"] == 6
+    assert found["beam"]["scores"]["CIDEr-D"] > 1
+    assert results["soft_attention-1"]["curve"] != found["curve"]
+    assert json.loads(Path("runs/self_critical-1/run.json").read_text())["params"]["start_from"] == "soft_attention-1"
+
+    before = Path("results.json").read_bytes()
+    seeds.main(arguments)  # nothing left to do
+    assert Path("results.json").read_bytes() == before
+    assert "captions/s" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_every_run_of_the_recipe_can_be_trained(project: Path) -> None:
+    runs = [name for name in load_params().train if name not in ("soft_attention", "self_critical")]
+    Path("params.yaml").write_text(Path("params.yaml").read_text().replace("epochs: 9", "epochs: 1"))
+    seeds.main(["results.json", "--seeds", "0", "--no-meteor", "--runs", *runs])
+
+    assert len(json.loads(Path("results.json").read_text())) == 4

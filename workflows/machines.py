@@ -1,0 +1,51 @@
+"""A profile applied: the executor and the device that a stage is given."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.console import Console
+from pipeline.execution import Executor, InProcess, LocalProcesses
+from workflows.profiles import Local, Profile, load_profile
+
+QUIET = Console(quiet=True)
+
+
+@dataclass(frozen=True)
+class Machine:
+    profile: Profile
+    console: Console = QUIET
+
+    @property
+    def is_cluster(self) -> bool:
+        return not isinstance(self.profile, Local)
+
+    @property
+    def device(self) -> str:
+        if self.profile.device != "auto":
+            return self.profile.device
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
+    @property
+    def executor(self) -> Executor:
+        if not isinstance(self.profile, Local):
+            from workflows.distributing import DaskExecutor
+
+            return DaskExecutor(self.profile, console=self.console)
+        workers = cores() if self.profile.workers == "cores" else self.profile.workers
+        return LocalProcesses(workers) if workers > 1 else InProcess()
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def load_machine(
+    name: str | None = None, *, insecure: bool = False, report: str | None = None, console: Console = QUIET
+) -> Machine:
+    changes: dict[str, Any] = {"insecure": insecure, "performance_report": report}
+    return Machine(load_profile(name, **changes), console)

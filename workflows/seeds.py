@@ -1,0 +1,132 @@
+"""Several seeds of every run of params.yaml: learning curves, scores of beam search, and speeds, into one JSON file.
+
+    python -m workflows.seeds results.json --seeds 0 1 2
+
+Works in the current folder, which holds params.yaml, data/captions and features/ (docs/real-language.md). What the file
+already has is not done again, so the command may be stopped and started. Speeds are per processor second of one core;
+those of training include the validation after every epoch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.captioning import caption_videos
+from pipeline.console import Console
+from pipeline.corpus import read_corpus
+from pipeline.metrics import score
+from pipeline.params import Params, Train, load_params, pick
+from pipeline.publish import write_json
+from pipeline.runs import open_run, prepare, publish_run
+from pipeline.training import Trainer
+
+CAPTIONS = Path("data/captions")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--runs", nargs="+", help="entries of `train` in params.yaml (default: all)")
+    parser.add_argument("--no-meteor", action="store_true", help="leave METEOR out")
+    args = parser.parse_args(argv)
+    params, console = load_params(), Console()
+    for seed in args.seeds:
+        for run in args.runs or params.train:
+            results = json.loads(args.results.read_text()) if args.results.is_file() else {}
+            name = f"{run}-{seed}"
+            if name not in results:
+                chosen = of_seed(pick(params.train, run, kind="run"), seed)
+                results[name] = measured(name, chosen, params, meteor=not args.no_meteor, console=console)
+                write_json(args.results, results)
+            console.say(f"{name}: {summary(results[name])}")
+    show(json.loads(args.results.read_text()), console)
+
+
+def of_seed(run: Train, seed: int) -> Train:
+    start = f"{run.start_from}-{seed}" if run.start_from else ""
+    return run.model_copy(update={"seed": seed, "start_from": start})
+
+
+def measured(name: str, run: Train, params: Params, *, meteor: bool, console: Console) -> dict[str, Any]:
+    trainer = prepare(run, captions=CAPTIONS, max_words=params.assemble.max_words, device="cpu")
+    with console.progress(name, sum(stage.epochs for stage in run.stages)) as progress:
+        history, training = timed(lambda: trainer.run(progress))
+    publish_run(Path("runs") / name, name, trainer, history)
+    return {
+        "parameters": sum(weights.numel() for weights in trainer.model.parameters()),
+        "captions": captions_an_epoch(trainer) * len(history.epochs),
+        "training": training,
+        "curve": [[line.stage, round(line.train_loss, 4), round(line.val_cider, 4)] for line in history.epochs],
+        "best_epoch": history.best.epoch,
+        "greedy": captioned(name, params, beam=1, meteor=False),
+        "beam": captioned(name, params, beam=params.caption.beam, meteor=meteor),
+    }
+
+
+def captions_an_epoch(trainer: Trainer) -> int:
+    limit, corpus = trainer.settings.captions_per_video, trainer.corpus
+    counts = [len(corpus.captions[video]) for video in corpus.splits["train"]]
+    return sum(min(count, limit or count) for count in counts)
+
+
+def captioned(name: str, params: Params, *, beam: int, meteor: bool) -> dict[str, Any]:
+    """Scores and speed on the split that `caption` names."""
+    run, corpus = open_run(Path("runs") / name, device="cpu"), read_corpus(CAPTIONS)
+    videos = corpus.splits[params.caption.split]
+    said, seconds = timed(
+        lambda: caption_videos(
+            run.model,
+            run.source,
+            videos,
+            vocabulary=run.vocabulary,
+            beam=beam,
+            max_words=params.caption.max_words,
+            length_power=params.caption.length_power,
+        )
+    )
+    sentences = {video: each.caption for video, each in said.items()}
+    scores = score(sentences, corpus.references(params.caption.split), meteor=meteor).corpus
+    distinct = len(set(sentences.values()))
+    return {"scores": scores, "search": seconds, "videos": len(videos), "distinct": distinct}
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    wall, processor = time.perf_counter(), time.process_time()
+    result = work()
+    seconds = {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
+    return result, {unit: round(value, 2) for unit, value in seconds.items()}
+
+
+def summary(found: dict[str, Any]) -> str:
+    beam = found["beam"]
+    numbers = "  ".join(f"{metric} {100 * value:.1f}" for metric, value in beam["scores"].items())
+    captions = found["captions"] / found["training"]["processor_seconds"]
+    videos = beam["videos"] / beam["search"]["processor_seconds"]
+    return f"{numbers}  {captions:.0f} captions/s  {videos:.0f} videos/s"
+
+
+def show(results: dict[str, Any], console: Console) -> None:
+    """Mean over the seeds, and half the distance from the worst to the best."""
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for name, found in results.items():
+        runs.setdefault(name.rpartition("-")[0], []).append(found)
+    metrics = list(next(iter(results.values()))["beam"]["scores"])
+    rows = [[run, len(found), *(_spread(found, metric) for metric in metrics)] for run, found in runs.items()]
+    console.table(["run", "seeds", *metrics], rows)
+
+
+def _spread(found: Sequence[dict[str, Any]], metric: str) -> str:
+    values = [100 * each["beam"]["scores"][metric] for each in found if metric in each["beam"]["scores"]]
+    if not values:
+        return "-"
+    return f"{sum(values) / len(values):.1f} ± {(max(values) - min(values)) / 2:.1f}"
+
+
+if __name__ == "__main__":
+    main()
