@@ -24,12 +24,8 @@ train: {}
 caption: {beam: 1, max_words: 8}
 """
 SHORT = SETTINGS.model_copy(update={"epochs": 1})
-IDEA = Idea(
-    "order",
-    "reading in order",
-    "most",
-    (SHORT, SHORT.model_copy(update={"options": {**SHORT.options, "order": False}})),
-)
+UNORDERED = SHORT.model_copy(update={"options": {**SHORT.options, "order": False}})
+IDEA = Idea("order", says="reading in order", slice="most", clips="most", runs=(SHORT, UNORDERED))
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from pipeline.console import Console
 from pipeline.errors import FramescribeError
 from pipeline.params import load_params, pick
 from pipeline.publish import write_json
+from workflows.machines import load_machine
 from workflows.mechanisms.comparing import Comparison
 from workflows.mechanisms.ideas import FILE, read_ideas
-from workflows.profiles import load_machine
 
 SHOWN = {"told_apart": "told from their twins", "cider": "CIDEr-D"}
 

@@ -73,7 +73,7 @@ class Comparison:
         if idea.fused:
             best = max(pair, key=lambda branch: referee.score(branch["val"])[EVERYWHERE]["cider"])
             settings: dict[str, Any] = {"max_words": self.params.assemble.max_words, "device": self.device}
-            captions = slice_captions(CAPTIONS, idea.slice)
+            captions = slice_captions(CAPTIONS, idea.clips)
             pair = [best, fused([piece.run for piece in pieces], pair, captions=captions, **settings)]
         return dict(zip(SIDES, pair, strict=True))
 
@@ -85,7 +85,7 @@ class Comparison:
 
 
 def _pieces(idea: Idea, seed: int) -> list[Piece]:
-    return [Piece(run.model_copy(update={"seed": seed}), idea.slice) for run in idea.runs]
+    return [Piece(run.model_copy(update={"seed": seed}), idea.clips) for run in idea.runs]
 
 
 def _by_name(scores: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:

@@ -19,6 +19,7 @@ class Idea:
     name: str
     says: str
     slice: str  # of the demo set, or all
+    clips: str  # what is learnt from: the slice alone, or all
     runs: tuple[Train, Train]
     fused: bool = False
 
@@ -39,7 +40,8 @@ def read_ideas(path: Path = FILE) -> Ideas:
 def _idea(name: str, entry: Mapping[str, Any], schedule: Mapping[str, Any]) -> Idea:
     first = merged(schedule, entry["run"])
     runs = Train.model_validate(first), Train.model_validate(merged(first, entry.get("with") or entry["or"]))
-    return Idea(name, entry["idea"], entry["slice"], runs, fused="or" in entry)
+    clips = entry.get("clips", entry["slice"])
+    return Idea(name, entry["idea"], entry["slice"], clips, runs, fused="or" in entry)
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,11 +20,11 @@ Said = dict[str, dict[str, str]]  # split -> video id -> sentence
 
 class Piece(NamedTuple):
     run: Train
-    slice: str
+    clips: str  # a slice to learn from, or all
 
     @property
     def key(self) -> str:
-        return f"{self.slice} {self.run.model_dump_json()}"
+        return f"{self.clips} {self.run.model_dump_json()}"
 
 
 def slice_captions(captions: Path, label: str) -> Path:
@@ -56,7 +56,7 @@ class Trial:
         from pipeline.publish import write_json
         from pipeline.runs import prepare
 
-        captions = slice_captions(self.captions, piece.slice)
+        captions = slice_captions(self.captions, piece.clips)
         trainer = prepare(piece.run, captions=captions, max_words=self.max_words, device=self.device)
         kept = cache_folder("mechanisms") / f"{trainer.folder.name}.json"
         if not kept.is_file():
