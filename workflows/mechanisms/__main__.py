@@ -17,7 +17,6 @@ from pipeline.console import Console
 from pipeline.errors import FramescribeError
 from pipeline.params import load_params, pick
 from pipeline.publish import write_json
-from workflows.machines import load_machine
 from workflows.mechanisms.comparing import Comparison
 from workflows.mechanisms.ideas import FILE, read_ideas
 
@@ -44,6 +43,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _compare(args: argparse.Namespace, console: Console) -> None:
+    from workflows.machines import load_machine
+
     known, machine = read_ideas(), load_machine(args.profile)
     chosen = [pick(known.ideas, name, kind="idea", where=FILE.name) for name in args.ideas or known.ideas]
     comparison = Comparison(load_params(), machine.executor, machine.device, console)
