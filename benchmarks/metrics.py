@@ -1,48 +1,46 @@
-"""Seconds for BLEU, ROUGE-L and CIDEr-D of 2,990 videos with 19 references each, against pycocoevalcap.
+"""Seconds to score 2,990 videos with 19 references each, METEOR included, against pycocoevalcap in the same run.
 
-    python benchmarks/metrics.py [MSR-VTT annotations, .json or .zip]
+    python benchmarks/metrics.py [MSR-VTT annotations, .json or .zip] [--no-meteor]
 
-Without a file, the annotations of `../shared` are taken if they are there, and made sentences if not.
+Without a file, the annotations of `../shared` are taken if they are there, and made sentences if not. Every video's
+first caption is scored against its others, after one PTB tokenisation that both sides share.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
+import os
 import random
-import sys
+import resource
 import time
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
+from pycocoevalcap.meteor.meteor import Meteor
 from pycocoevalcap.rouge.rouge import Rouge
 
+from pipeline.java import JavaRuntime, find_java
 from pipeline.metrics.bleu import BleuScorer
+from pipeline.metrics.bootstrap import RESAMPLES, compare, intervals
 from pipeline.metrics.cider import CiderScorer
+from pipeline.metrics.meteor import meteor_process, processes_worth
 from pipeline.metrics.ngrams import NgramIndex
+from pipeline.metrics.references import read_references
 from pipeline.metrics.rouge import RougeScorer
+from pipeline.metrics.scorer import CaptionScorer
+from pipeline.metrics.statistics import Statistics
+from pipeline.metrics.tokenizer import tokenize
 
 SHARED = Path(__file__).parents[2] / "shared/data/msrvtt/test_videodatainfo.json.zip"
 VIDEOS, CAPTIONS = 2990, 20
-Corpus = tuple[dict[str, str], dict[str, list[str]]]
+Said, Known = dict[str, str], dict[str, list[str]]
 
 
-def read_msrvtt(path: Path) -> dict[str, list[str]]:
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            content = archive.read(archive.namelist()[0])
-    else:
-        content = path.read_bytes()
-    captions: dict[str, list[str]] = {}
-    for sentence in json.loads(content)["sentences"]:
-        captions.setdefault(sentence["video_id"], []).append(sentence["caption"].lower())
-    return captions
-
-
-def made_sentences() -> dict[str, list[str]]:
+def made_sentences() -> Known:
     """Nine words a sentence with the long tail of a real vocabulary."""
     chance = random.Random(0)
     words = [f"w{number}" for number in range(10_000)]
@@ -53,46 +51,113 @@ def made_sentences() -> dict[str, list[str]]:
     }
 
 
-def corpus() -> Corpus:
-    """Every video's first caption is scored against its others."""
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED
-    real = len(sys.argv) > 1 or path.is_file()
-    captions = read_msrvtt(path) if real else made_sentences()
-    print(f"{path.name if real else 'made sentences'}: {len(captions)} videos")
-    return {video: texts[0] for video, texts in captions.items()}, {v: texts[1:] for v, texts in captions.items()}
+def corpus(path: Path | None, *, java: JavaRuntime) -> tuple[Said, Known]:
+    """Tokenised; every video's first caption and its others."""
+    file = path or (SHARED if SHARED.is_file() else None)
+    captions = read_references(file).captions if file else made_sentences()
+    flat = [text for texts in captions.values() for text in texts]
+    lines, seconds = timed(lambda: tokenize(flat, java=java))
+    print(f"{file.name if file else 'made sentences'}: {len(captions)} videos, {len(flat)} captions")
+    print(f"PTB tokens {seconds:.1f} s")
+    each = iter(lines)
+    tokens = {video: [next(each) for _ in texts] for video, texts in captions.items()}
+    return {video: texts[0] for video, texts in tokens.items()}, {v: texts[1:] for v, texts in tokens.items()}
 
 
-def reference(hypotheses: dict[str, str], references: dict[str, list[str]]) -> list[float]:
-    said = {video: [text] for video, text in hypotheses.items()}
-    bleu, _ = Bleu(4).compute_score(references, said, verbose=0)
-    return [*bleu, Rouge().compute_score(references, said)[0], Cider().compute_score(references, said)[0]]
+def by_reference(said: Said, known: Known) -> list[float]:
+    sentences = {video: [text] for video, text in said.items()}
+    bleu, _ = Bleu(4).compute_score(known, sentences, verbose=0)
+    return [*bleu, Rouge().compute_score(known, sentences)[0], Cider().compute_score(known, sentences)[0]]
 
 
-def ours(hypotheses: dict[str, str], references: dict[str, list[str]]) -> list[float]:
-    index = NgramIndex(references)
-    bleu, _ = BleuScorer(index).score(hypotheses)
-    return [*bleu, RougeScorer(references).score(hypotheses)[0], CiderScorer(index).score(hypotheses)[0]]
+def by_us(said: Said, known: Known) -> list[float]:
+    index = NgramIndex(known)
+    bleu, _ = BleuScorer(index).score(said)
+    return [*bleu, RougeScorer(known).score(said)[0], CiderScorer(index).score(said)[0]]
 
 
-def timed(work: Callable[[], Any], *, repeats: int) -> tuple[Any, float]:
-    """Processor seconds, the best of some repeats: what others do on the machine counts least in it."""
+def timed(work: Callable[[], Any], *, repeats: int = 1, clock: Callable[[], float] = time.perf_counter) -> Any:
+    """(result, seconds): the best of some repeats, so that what others do on the machine counts least."""
     seconds = []
     for _ in range(repeats):
-        start = time.process_time()
+        start = clock()
         result = work()
-        seconds.append(time.process_time() - start)
+        seconds.append(clock() - start)
     return result, min(seconds)
 
 
+def processor() -> float:
+    """Seconds of this process and of those that it started and that have ended."""
+    times = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in times)
+
+
+def compare_scorers(said: Said, known: Known) -> None:
+    expected, slow = timed(lambda: by_reference(said, known), clock=time.process_time)
+    found, fast = timed(lambda: by_us(said, known), repeats=3, clock=time.process_time)
+    scorer = CiderScorer(known)
+    _, again = timed(lambda: scorer.score(said), repeats=3, clock=time.process_time)
+    print("BLEU + ROUGE-L + CIDEr-D, processor seconds")
+    print(f"  pycocoevalcap {slow:7.2f}\n  framescribe   {fast:7.2f}   {slow / fast:.1f} times faster")
+    print(f"  CIDEr-D alone once its references are known: {again:.3f}")
+    print(f"  largest difference {max(abs(a - b) for a, b in zip(expected, found, strict=True)):.1e}")
+
+
+@contextmanager
+def java_on_path(java: JavaRuntime) -> Iterator[None]:
+    """Where pycocoevalcap looks for it."""
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{java.path.parent}{os.pathsep}{before}"
+    yield
+    os.environ["PATH"] = before
+
+
+def compare_meteor(said: Said, known: Known, *, java: JavaRuntime) -> None:
+    def reference() -> float:
+        with java_on_path(java):
+            meteor = Meteor()
+        corpus, _ = meteor.compute_score(known, {video: [text] for video, text in said.items()})
+        del meteor  # ends its process, whose seconds then count
+        return float(corpus)
+
+    def ours(processes: int) -> float:
+        with meteor_process(java=java, processes=processes) as meteor:
+            return meteor.score(said, known)[0]
+
+    cores = len(os.sched_getaffinity(0))
+    chosen = processes_worth(sum(map(len, known.values())), cores=cores)
+    rows = {"pycocoevalcap": reference}
+    rows |= {f"framescribe, {n} process{'es'[: 2 * (n > 1)]}": lambda n=n: ours(n) for n in sorted({1, chosen, cores})}
+    print(f"METEOR, seconds on the clock (and of processors); {chosen} of {cores} processes would be chosen")
+    scores = []
+    for name, work in rows.items():
+        before = processor()
+        score, seconds = timed(work)
+        print(f"  {name:24} {seconds:7.1f} ({processor() - before:.1f})   {score!r}")
+        scores.append(score)
+    print(f"  largest difference {max(scores) - min(scores):.1e}")
+
+
+def time_bootstrap(said: Said, known: Known) -> None:
+    scores = CaptionScorer(known).score(said)
+    random_counts = 1.0 * (scores.statistics.bleu[:, [0] * 23] + 1)  # as wide as METEOR's
+    statistics = Statistics(scores.statistics.videos, scores.statistics.bleu, random_counts, scores.statistics.means)
+    _, one = timed(lambda: intervals(statistics), clock=time.process_time)
+    _, two = timed(lambda: compare([statistics], [statistics]), clock=time.process_time)
+    print(f"{RESAMPLES} resamples, processor seconds\n  intervals {one:.2f}\n  comparison of two runs {two:.2f}")
+
+
 def main() -> None:
-    hypotheses, references = corpus()
-    expected, slow = timed(lambda: reference(hypotheses, references), repeats=1)
-    found, fast = timed(lambda: ours(hypotheses, references), repeats=3)
-    cider = CiderScorer(references)
-    _, again = timed(lambda: cider.score(hypotheses), repeats=3)
-    print(f"pycocoevalcap {slow:7.2f} s\nframescribe   {fast:7.2f} s   ratio {slow / fast:.1f}")
-    print(f"CIDEr-D alone once its references are known: {again:.3f} s")
-    print(f"largest difference {max(abs(a - b) for a, b in zip(expected, found, strict=True)):.1e}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("annotations", nargs="?", type=Path)
+    parser.add_argument("--no-meteor", action="store_true", help="leave METEOR out, which takes minutes")
+    args = parser.parse_args()
+    java = find_java()
+    said, known = corpus(args.annotations, java=java)
+    compare_scorers(said, known)
+    time_bootstrap(said, known)
+    if not args.no_meteor:
+        compare_meteor(said, known, java=java)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 143' TERM INT
-"${inside[@]}" framescribe cluster certs "$job/certs" --quiet
+"${inside[@]}" framescribe cluster certs --out "$job/certs" --quiet
 
 tls() { echo "--tls-ca-file $job/certs/ca.pem --tls-cert $job/certs/$1.pem --tls-key $job/certs/$1-key.pem"; }
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true

@@ -16,13 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import Takes, UnknownOutputError
+from extractors.base import ExtractorError, Takes, UnknownOutputError
 from extractors.network import NetworkExtractor
 
 VERSION = 2
 TAKES: Takes = "clips"
 CLASSES = 400
 SHORT_SIDE, CROP = 256, 224
+SMALLEST = 32  # pixels that are one place of the last map
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 HEADS = ("pool", "logits", "grid")
 
@@ -221,30 +222,31 @@ def side_by_side(mixed_5c: Tensor) -> Tensor:
 class I3dExtractor(NetworkExtractor):
     takes = TAKES
     channels = 3
-    preprocessing: Mapping[str, object] = {
-        "resize_short_side": SHORT_SIDE,
-        "centre_crop": CROP,
-        "interpolation": "bilinear",
-        "antialias": True,
-        "resize_library": "torch uint8",
-        "scale": "-1..1",
-        "channels": "RGB",
-    }
+    preprocessing: Mapping[str, object]
 
-    def __init__(self, network: I3d, *, outputs: Sequence[str], window: int, device: str) -> None:
-        self.names = tuple(outputs)
-        self.settle(network, row=(self.channels, window, CROP, CROP), device=device)
+    def __init__(self, network: I3d, *, outputs: Sequence[str], window: int, device: str, side: int = CROP) -> None:
+        self.names, self.side, self.short_side = tuple(outputs), side, round(SHORT_SIDE * side / CROP)
+        self.preprocessing = {
+            "resize_short_side": self.short_side,
+            "centre_crop": side,
+            "interpolation": "bilinear",
+            "antialias": True,
+            "resize_library": "torch uint8",
+            "scale": "-1..1",
+            "channels": "RGB",
+        }
+        self.settle(network, row=(self.channels, window, side, side), device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
-        picture = transforms.resize(torch.from_numpy(frame).permute(2, 0, 1), [SHORT_SIDE], antialias=True)
-        return transforms.center_crop(picture, [CROP, CROP]).float() * (2 / 255) - 1  # (3, 224, 224)
+        picture = transforms.resize(torch.from_numpy(frame).permute(2, 0, 1), [self.short_side], antialias=True)
+        return transforms.center_crop(picture, [self.side, self.side]).float() * (2 / 255) - 1  # (3, side, side)
 
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
-        """(B, T, 3, 224, 224) -> one row a window."""
+        """(B, T, 3, side, side) -> one row a window."""
         return self.run(batch.transpose(1, 2))
 
     def forward(self, batch: Tensor) -> dict[str, Tensor]:
-        """(B, channels, T, 224, 224) -> the wanted outputs, computed no further than the last of them."""
+        """(B, channels, T, side, side) -> the wanted outputs, computed no further than the last of them."""
         found: dict[str, Tensor] = {}
         for name, maps in self.network(batch.contiguous(memory_format=torch.channels_last_3d)):
             if name in self.names:
@@ -260,7 +262,7 @@ class I3dExtractor(NetworkExtractor):
 
     def _logits(self, mixed_5c: Tensor) -> Tensor:
         """Classes of every pair of neighbouring time steps, averaged, as the authors do."""
-        pooled = F.avg_pool3d(mixed_5c, (2, 7, 7), stride=1)  # (B, 1024, T', 1, 1)
+        pooled = F.avg_pool3d(mixed_5c, (2, *mixed_5c.shape[3:]), stride=1)  # (B, 1024, T', 1, 1)
         return self.network.get_submodule("logits")(pooled).mean((2, 3, 4))
 
     def _contiguous(self, found: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -274,9 +276,13 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 16,
     device: str = "cpu",
+    side: int = CROP,
 ) -> I3dExtractor:
+    """`side` is of the square that the network sees; it was trained on 224, and half of that costs a quarter."""
     require_known(network, outputs)
-    return I3dExtractor(loaded(weights), outputs=outputs, window=window, device=device)
+    if side < SMALLEST:
+        raise ExtractorError(f"side is {side}, allowed: {SMALLEST} or more")
+    return I3dExtractor(loaded(weights), outputs=outputs, window=window, device=device, side=side)
 
 
 def require_known(network: str, outputs: Sequence[str]) -> None:

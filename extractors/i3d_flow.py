@@ -46,6 +46,7 @@ class I3dFlowExtractor(I3dExtractor):
         window: int,
         device: str,
     ) -> None:
+        super().__init__(network, outputs=outputs, window=window, device=device)
         self.method, self.eight_bit = method, eight_bit
         self.preprocessing = {
             "resize_short_side": SHORT_SIDE,
@@ -58,7 +59,6 @@ class I3dFlowExtractor(I3dExtractor):
             "centre_crop": CROP,
             "scale": "-1..1",
         }
-        super().__init__(network, outputs=outputs, window=window, device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         """Not yet cropped: what moves in from outside the crop is seen by the flow."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DamageError
+from pipeline.objects.shared import bring, offer
 from pipeline.publish import sweep
 from pipeline.store.features import ROW_COLUMNS, StoredFeatures, VideoFeatures
 from pipeline.store.tensors import TensorFile, spec_of, write_tensors
@@ -46,6 +47,7 @@ def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | 
     specs = {name: spec_of(array) for name, array in parts.items()}
     about = {"record": json.dumps(record or {}, sort_keys=True)}
     write_tensors(entry_path(key), specs, parts.__getitem__, metadata=about, workshop=unfinished())
+    offer(entry_path(key))
 
 
 def get_features(key: str) -> VideoFeatures | None:
@@ -132,6 +134,7 @@ def unfinished() -> Path:
 
 
 def _opened(key: str) -> StoredFeatures:
+    bring(entry_path(key))
     file = TensorFile(entry_path(key))
     tables = {f"rows.{column}" for column in ROW_COLUMNS}
     return StoredFeatures(file, names=sorted(file.keys() - tables))

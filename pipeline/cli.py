@@ -32,6 +32,7 @@ TOOLS = {
     "demo-data": "make the demo set of short clips with captions",
     "dataset": "point params.yaml at another data set and validate it",
     "compare": "two runs on the same videos: differences, intervals and p values",
+    "mask": "how a run's scores fall as ever more of its smaller attention weights are ignored",
     "fuse": "late fusion: of several runs' sentences the one that fits each video best",
     "frames": "look inside a video: a contact sheet or exact pixels",
     "store": "look into feature stores, verify, repair, compare, export, import, estimate",

@@ -231,7 +231,7 @@ def _dataset() -> list[Check]:
     switch = f"framescribe dataset use {dataset.name} --videos DIR --annotations FILE"
     fix = "framescribe demo-data" if dataset.name == "demo" else switch
     absent = partial(Check, name=name, state="missing", blocks="decode, assemble")
-    files = _count_files(Path(dataset.videos))
+    files = _count_videos(Path(dataset.videos))
     if not files:
         return [absent(detail=f"no videos in {dataset.videos}", fix=fix)]
     try:
@@ -242,7 +242,11 @@ def _dataset() -> list[Check]:
     return [Check(name=name, state="ok", detail=f"{files} files in {dataset.videos}; {splits}")]
 
 
-def _count_files(folder: Path) -> int:
+def _count_videos(folder: Path) -> int:
+    from pipeline.objects.listing import is_listing, read_listing
+
+    if is_listing(folder):
+        return len(read_listing(folder))
     return sum(entry.is_file() for entry in os.scandir(folder)) if folder.is_dir() else 0
 
 

@@ -28,8 +28,10 @@ from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, libraries, vide
 from pipeline.forwarding import forward_all
 from pipeline.graphs import remembered
 from pipeline.hashing import file_sha256, record_sha256
-from pipeline.index import VideoIndex, VideoRow, read_index
+from pipeline.index import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
+from pipeline.objects.shared import bring_copy
+from pipeline.objects.spool import at_hand
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
 from pipeline.weights import NONE, RANDOM, WEIGHTS_FOLDER, WITHOUT_FILE, converted_path, load_weights, missing, status
@@ -164,7 +166,7 @@ def _decoded_for(params: Extract) -> str:
 def require_unchanged(row: VideoRow) -> None:
     """Features are kept under the content's hash, so the content must be the one that was indexed."""
     try:
-        with opened(row.path) as name:
+        with at_hand(row.path) as local, opened(local) as name:
             found = file_sha256(Path(name))
     except OSError as error:
         raise DecodeError("unreadable", f"'{row.path}': {error.strerror}") from error
@@ -178,8 +180,10 @@ def failure_of(error: DecodeError, row: VideoRow) -> Failure:
 
 
 @lru_cache(maxsize=1)
-def _index(folder: Path, _sha256: str) -> VideoIndex:
-    return read_index(folder)
+def _index(folder: Path, sha256: str) -> VideoIndex:
+    """Read where it lies; a machine that shares only a cache has a copy there."""
+    here = (folder / INDEX_FILE).is_file()
+    return read_index(folder if here else bring_copy(f"index/{sha256}", files=FILES))
 
 
 def row_count(params: Extract, *, row: VideoRow, times: np.ndarray) -> int:

@@ -17,6 +17,7 @@ from pipeline.errors import InputError
 INDEX_FILE = "index.jsonl"
 QUARANTINE_FILE = "quarantine.jsonl"
 TIMES_FILE = "times.npy"  # float64, the frames of all videos in the order of their ids
+FILES = (INDEX_FILE, QUARANTINE_FILE, TIMES_FILE)
 
 
 @dataclass(frozen=True)

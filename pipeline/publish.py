@@ -94,8 +94,13 @@ def sweep(folder: Path, *, name: str = "") -> list[Path]:
 
 
 def _temporary(path: Path, folder: Path) -> Path:
-    """Of this thread alone: two writers of one path never share it; and the name tells whose it is."""
-    return folder / f".{path.name}.{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}.tmp"
+    """Of this thread alone: two writers of one path never share it."""
+    return folder / own_name(path.name)
+
+
+def own_name(name: str) -> str:
+    """A name that tells whose it is, for `sweep` to know whether anyone will come back for it."""
+    return f".{name}.{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}.tmp"
 
 
 def _is_abandoned(path: Path) -> bool:

@@ -133,8 +133,43 @@ def test_metrics_and_plots_are_useful(clone: Clone) -> None:
     assert "val_cider" in (clone.folder / "plots/index.html").read_text()
 
 
+def test_a_change_shows_in_metrics_and_plots_as_a_difference(clone: Clone) -> None:
+    """Scores and tables as another beam could have left them; the templates are those of .dvc/plots."""
+    scores, table = clone.folder / "metrics/a/scores.json", clone.folder / "tables/scores.csv"
+    before = scores.read_bytes(), table.read_bytes()
+    value = json.loads(before[0])
+    value["scores"]["CIDEr-D"] += 0.25
+    scores.write_text(json.dumps(value))
+    table.write_text(before[1].decode() + "b,CIDEr-D,9.5,9.25,9.75\n")
+
+    changed = json.loads(clone.run("dvc", "metrics", "diff", "--json"))["diff"]
+    plots = json.loads(clone.run("dvc", "plots", "diff", "--json", "--split"))["data"]
+
+    scores.write_bytes(before[0])
+    table.write_bytes(before[1])
+    assert changed == {"metrics/a/scores.json": {"scores.CIDEr-D": changed["metrics/a/scores.json"]["scores.CIDEr-D"]}}
+    assert changed["metrics/a/scores.json"]["scores.CIDEr-D"]["diff"] == pytest.approx(0.25)
+    (shown,) = plots["tables/scores.csv"]
+    assert "9.75" in json.dumps(shown)
+    assert set(shown["revisions"]) == {"HEAD", "workspace"}
+    assert '"x2"' in json.dumps(shown["content"])  # the template that draws intervals, not DVC's own
+    assert '"strokeDash"' in json.dumps(plots["tables/curves.csv"])
+
+
 def test_an_experiment_changes_one_value(clone: Clone) -> None:
     clone.run("dvc", "exp", "run", "--set-param", "caption.beam=1", "--name", "greedy")
 
     table = json.loads(clone.run("dvc", "exp", "show", "--json"))
     assert "greedy" in json.dumps(table)
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "expected"),
+    [
+        ("look_into_a_store.py", ["features/a"], "untrained: True"),
+        ("caption_with_a_run.py", ["runs/b"], "log probability"),
+        ("compare_two_runs.py", ["a", "b"], "CIDEr-D"),
+    ],
+)
+def test_the_examples_run(clone: Clone, script: str, arguments: list[str], expected: str) -> None:
+    assert expected in clone.run(sys.executable, f"examples/{script}", *arguments)

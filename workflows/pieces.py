@@ -18,7 +18,14 @@ from typing import Any
 
 from pipeline.errors import DiskFullError, UsageError
 
-VARIABLES = ("FRAMESCRIBE_CACHE", "FRAMESCRIBE_I3D", "FRAMESCRIBE_OPENL3")  # no others travel: they may hold secrets
+# Those that travel. No others: they may hold secrets.
+VARIABLES = (
+    "FRAMESCRIBE_CACHE",
+    "FRAMESCRIBE_CACHE_URL",
+    "FRAMESCRIBE_SPOOL_GB",
+    "FRAMESCRIBE_I3D",
+    "FRAMESCRIBE_OPENL3",
+)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console
+from pipeline.objects.listing import SUFFIX, write_listing
+from pipeline.objects.transfer import is_url
 
 if TYPE_CHECKING:
     from ruamel.yaml import CommentedMap
@@ -23,7 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions.add_parser("show", parents=[flags], help="the data set in params.yaml, checked, with its counts")
     use = actions.add_parser("use", parents=[flags], help="check a data set, then rewrite its section of params.yaml")
     use.add_argument("name", choices=["msrvtt", "msvd", "vatex", "mvad", "demo"], help="format of the annotations")
-    use.add_argument("--videos", required=True, metavar="DIR", help="folder of raw videos")
+    use.add_argument(
+        "--videos", required=True, metavar="DIR", help="folder of raw videos, or a URL such as s3://b/clips"
+    )
     use.add_argument("--annotations", required=True, metavar="PATH", help="annotation file or folder")
     use.add_argument("--split", default="standard", metavar="RULE", help="standard; msrvtt also: dualafr, file")
     use.add_argument(
@@ -41,10 +45,20 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     if args.action == "show":
         return _check(current, console)
     chosen = {name: getattr(args, name) for name in Dataset.model_fields}
+    chosen["videos"] = _listed(args.videos, Path(f"{args.name}{SUFFIX}"), console)
     summary = _check(Dataset(**chosen), console)
     _rewrite(PARAMS_FILE, chosen)
     console.say(f"{PARAMS_FILE}: dataset is now {args.name}; next: dvc repro")
     return summary
+
+
+def _listed(videos: str, listing: Path, console: Console) -> str:
+    """Of a URL a list of what lies there, which DVC can follow; a folder stands for itself."""
+    if not is_url(videos):
+        return videos
+    count = write_listing(videos, listing)
+    console.say(f"{listing}: {count} objects below {videos}; keep it in git, and run this again when they change")
+    return str(listing)
 
 
 def _check(dataset: Dataset, console: Console) -> dict[str, Any]:
@@ -52,7 +66,7 @@ def _check(dataset: Dataset, console: Console) -> dict[str, Any]:
     from pipeline.datasets import load_annotations, match_videos, require_match
     from pipeline.stages.decode import find_videos
 
-    files = find_videos(Path(dataset.videos))
+    files = find_videos(dataset.videos)
     annotations = load_annotations(dataset)
     match = match_videos(annotations, files)
     require_match(match, annotations, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {dataset.videos}")

@@ -1,4 +1,7 @@
-"""Look into feature stores, verify and repair them, compare, export and import them, and estimate their size."""
+"""Look into feature stores, verify and repair them, compare, export and import them, and estimate their size.
+
+A store is a name in features/, a folder, or a URL, of which a checked copy is made in the cache.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console, printable
-from pipeline.errors import DamageError, InputError
+from pipeline.errors import DamageError, InputError, UsageError
+from pipeline.objects.transfer import is_url
 
 if TYPE_CHECKING:
     from pipeline.store import Store
@@ -48,6 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     into.add_argument("--row-seconds", type=float, default=float("nan"), help="length of a row, if it is known")
     into.add_argument("--suffix", default="", help="ending of the names that is not part of the id, such as _rgb")
     into.add_argument("--scale", type=float, default=1.0, help="factor for all numbers, where rows are very long")
+    push = action("push", "copy a store to a URL: shard after shard, store.json last")
+    push.add_argument("store")
+    push.add_argument("url", help="such as s3://bucket/features/NAME")
+    pull = action("pull", "copy a store from a URL, every shard checked")
+    pull.add_argument("url")
+    pull.add_argument("store", help="a name for features/, or a folder")
     diff = action("diff", "what differs between two stores, field by field")
     diff.add_argument("left")
     diff.add_argument("right")
@@ -61,8 +71,19 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def folder_of(name: str) -> Path:
-    """A store by its name in features/, or by its folder."""
+    """A store by its name in features/, by its folder, or by its URL."""
+    if is_url(name):
+        from pipeline.store.reader import local_folder
+
+        return local_folder(name)
     return Path(name) if Path(name).is_dir() or "/" in name else FEATURES / name
+
+
+def own_folder(name: str) -> Path:
+    """Of a store that is to be written: a copy of something at a URL would be the wrong one."""
+    if is_url(name):
+        raise UsageError(f"{name} is read here, not written; work on a folder, then push it")
+    return folder_of(name)
 
 
 def all_stores() -> list[Path]:
@@ -151,7 +172,7 @@ def _repair(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.store import open_store
     from pipeline.store.verify import repair
 
-    folder = folder_of(args.store)
+    folder = own_folder(args.store)
     dropped = repair(folder)
     if not folder.exists():
         console.say(f"{folder}: store.json was damaged, the store is removed")
@@ -177,12 +198,32 @@ def _export(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 def _import(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.store.foreign import import_features
 
-    out = folder_of(args.store)
+    out = own_folder(args.store)
     manifest = import_features(
         args.source, out, tensor=args.tensor, row_seconds=args.row_seconds, suffix=args.suffix, scale=args.scale
     )
     console.say(f"{out}: {manifest['sizes']['videos']} videos, {manifest['sizes']['rows']} rows")
     return {"store": str(out), **manifest["sizes"], "outputs": manifest["outputs"]}
+
+
+def _push(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.objects.stores import push
+    from pipeline.store import open_store
+
+    folder = own_folder(args.store)
+    with console.progress(f"push {folder.name}", len(open_store(folder).manifest["shards"])) as progress:
+        done = push(folder, args.url, progress=progress)
+    console.say(f"{args.url}: {done['sent']} shards sent, {done['kept']} were there")
+    return {"store": str(folder), "url": args.url, **done}
+
+
+def _pull(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+    from pipeline.objects.stores import pull
+
+    folder = own_folder(args.store)
+    done = pull(args.url, folder)
+    console.say(f"{folder}: {done['fetched']} shards fetched, {done['kept']} were here")
+    return {"store": str(folder), "url": args.url, **done}
 
 
 def _diff(args: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -241,6 +282,8 @@ ACTIONS: dict[str, Callable[[argparse.Namespace, Console], dict[str, Any]]] = {
     "repair": _repair,
     "export": _export,
     "import": _import,
+    "push": _push,
+    "pull": _pull,
     "diff": _diff,
     "estimate": _estimate,
 }

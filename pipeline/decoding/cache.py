@@ -16,6 +16,8 @@ from pipeline.decoding.opening import opened
 from pipeline.decoding.reader import inspect_video
 from pipeline.decoding.reasons import TRANSIENT, DecodeError
 from pipeline.hashing import file_sha256, record_sha256
+from pipeline.objects.shared import bring, offer
+from pipeline.objects.spool import at_hand, remember_sha256, remembered_sha256
 
 _one_at_a_time: defaultdict[str, Lock] = defaultdict(Lock)
 EXAMINATION = 1  # raise when an examination of the same bytes would find something else
@@ -47,6 +49,7 @@ def _examined_now(path: str, *, limits: Limits, entry: Path) -> dict[str, Any]:
         facts = {"reason": error.reason, "message": message, "hint": error.hint}
     if "fault" not in facts:
         publish.write_bytes(entry, json.dumps(facts).encode())
+        offer(entry)
     return facts
 
 
@@ -61,6 +64,7 @@ def _fingerprint(limits: Limits) -> str:
 
 
 def _read(entry: Path) -> dict[str, Any] | None:
+    bring(entry)
     try:
         return json.loads(entry.read_bytes())
     except (FileNotFoundError, ValueError):  # not there, or damaged: examine again
@@ -68,8 +72,12 @@ def _read(entry: Path) -> dict[str, Any] | None:
 
 
 def _sha256(path: str) -> str:
+    if (remembered := remembered_sha256(path)) is not None:
+        return remembered
     try:
-        with opened(path) as name:
-            return file_sha256(Path(name))
+        with at_hand(path) as local, opened(local) as name:
+            sha256 = file_sha256(Path(name))
     except OSError as error:
         raise DecodeError("unreadable", f"'{path}': {error.strerror}") from error
+    remember_sha256(path, sha256)
+    return sha256

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import require_regular_file
 from pipeline.decoding.reasons import DecodeError
 from pipeline.index import VideoRow
+from pipeline.objects.spool import at_hand
 
 DEFAULT_LIMITS = Limits()
 DENSE = 2  # decord reads at least every second frame; it converts all it passes, PyAV only the wanted ones
@@ -35,11 +37,11 @@ class Audio:
 
 def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
     """Facts from decoding a file completely, with `backend` and `why`; a DecodeError when it cannot be used."""
-    require_regular_file(path)
     facts: dict[str, Any] = {}
     try:
-        with borrowed_guard(limits) as guard:
-            for message in guard.request("examine", path=path):
+        with at_hand(path) as local, borrowed_guard(limits) as guard:
+            require_regular_file(local)
+            for message in guard.request("examine", path=local):
                 facts |= message.pop("facts", {}) | message
     except DecodeError as error:
         if facts.pop("trying", None) is None:  # the judge itself failed
@@ -61,26 +63,25 @@ def read_frames(
     """
     wanted = np.unique(np.asarray(indices, np.int64)).tolist()
     _require_inside(row, wanted)
-    require_regular_file(row.path)
     is_dense = bool(wanted) and len(wanted) * DENSE > wanted[-1]
     backend = row.backend if is_dense else "pyav"
-    given = 0
-    try:
-        for frame in _frames(row, wanted, backend=backend, limits=limits, threads=threads):
-            given += 1
-            yield frame
-    except DecodeError as error:
-        if backend != "decord" or error.reason not in _DECORD_FAULTS:
-            raise
-        yield from _frames(row, wanted[given:], backend="pyav", limits=limits, threads=threads)
+    with _at_hand(row) as here:
+        given = 0
+        try:
+            for frame in _frames(here, wanted, backend=backend, limits=limits, threads=threads):
+                given += 1
+                yield frame
+        except DecodeError as error:
+            if backend != "decord" or error.reason not in _DECORD_FAULTS:
+                raise
+            yield from _frames(here, wanted[given:], backend="pyav", limits=limits, threads=threads)
 
 
 def read_audio(row: VideoRow, rate: int = 16000, *, limits: Limits = DEFAULT_LIMITS) -> Audio:
     """The sound of a video as float32 mono at `rate`, on the picture's clock."""
-    require_regular_file(row.path)
-    with borrowed_guard(limits) as guard:
+    with _at_hand(row) as here, borrowed_guard(limits) as guard:
         offset = guard.arena.clear()
-        (facts,) = guard.request("audio", path=row.path, rate=rate, offset=offset)
+        (facts,) = guard.request("audio", path=here.path, rate=rate, offset=offset)
         samples = guard.arena.floats(offset, count=facts["samples"])
         guard.arena.clear()
     return _placed(samples, facts, rate=rate, picture_start=row.start)
@@ -111,6 +112,14 @@ def _frames(row: VideoRow, wanted: list[int], *, backend: str, limits: Limits, t
     if given != len(wanted):
         stated = f"'{row.path}' ended before frame {wanted[given]}; its row in the index states {row.frames} frames"
         raise DecodeError("fewer-frames", stated, hint="framescribe decode")
+
+
+@contextmanager
+def _at_hand(row: VideoRow) -> Iterator[VideoRow]:
+    """The row with the path of a regular file of this machine."""
+    with at_hand(row.path) as local:
+        require_regular_file(local)
+        yield replace(row, path=local)
 
 
 def _is_damaged(row: VideoRow) -> bool:

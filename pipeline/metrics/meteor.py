@@ -22,13 +22,13 @@ Pair = tuple[str, Sequence[str]]  # a hypothesis and its references
 
 
 @contextmanager
-def meteor_process(*, java: JavaRuntime, processes: int = 1, timeout: float = TIMEOUT) -> Iterator[Meteor]:
+def meteor_process(*, java: JavaRuntime, processes: int = 1, timeout: float | None = None) -> Iterator[Meteor]:
     """`with meteor_process(java=find_java()) as meteor: corpus, per_video = meteor.score(...)`."""
     # One thread scores; the default collector's helpers only take time from it.
     options = ["-Xmx2G", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", "-jar", str(jar_path(METEOR))]
     command = [str(java.path), *options, "-", "-", "-stdio", "-l", "en", "-norm"]
     with ExitStack() as stack:
-        new = (JavaProcess(command, name="METEOR", timeout=timeout) for _ in range(processes))
+        new = (JavaProcess(command, name="METEOR", timeout=timeout or TIMEOUT) for _ in range(processes))
         yield Meteor([stack.enter_context(process) for process in new])
 
 

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.report.charts import Chart, chart
 from pipeline.report.features import StoreFacts
+from pipeline.report.figures import make_figures
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
 from pipeline.report.seeds import seed_rows
@@ -44,6 +45,7 @@ def render(
     stores: Sequence[StoreFacts],
     videos: int,
     folder: str,
+    origin: dict[str, str],
 ) -> str:
     environment = page_environment()
     return environment.get_template("page.html").render(
@@ -56,6 +58,7 @@ def render(
         stores=stores,
         count=videos,
         folder=folder,
+        origin=origin,
         headline=HEADLINE,
         baseline_caption=_baseline_caption(runs),
         metrics=page_metrics(runs),
@@ -65,6 +68,7 @@ def render(
         slice_rows=slice_rows(runs),
         slice_sizes=_slice_sizes(runs, captions),
         charts=charts(runs),
+        figures=make_figures(runs, captions),
         leader=_leader(runs),
         clip_slices=sorted(name for name in _slice_sizes(runs, captions) if name),
         provenance={run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console, printable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.index import QuarantineRow, VideoRow
     from pipeline.params import Decode
 
+Place = Path | str  # a file or folder, or a URL
 OUT = Path("data/index")
 WHERE_VIDEOS_COME_FROM = "framescribe demo-data makes the demo set; framescribe dataset use points at your own"
 # What lies beside videos and is not one. Any other file is taken for a video and must prove itself.
@@ -41,7 +42,7 @@ class Outcome:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("videos", nargs="?", type=Path, help="a folder (or one file); default: dataset.videos")
+    parser.add_argument("videos", nargs="?", help="a folder, a file, a URL or a list of URLs; default: dataset.videos")
     parser.add_argument("--out", type=Path, default=OUT, help=f"where the index goes (default: {OUT})")
     parser.add_argument("--max-failed", type=int, help="unusable files to accept; default: decode.max_failed")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="videos at a time (default: all CPUs)")
@@ -56,7 +57,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     params = settings.decode if settings else Decode()
     if args.max_failed is not None:
         params = Decode.model_validate({**params.model_dump(), "max_failed": args.max_failed})
-    videos = args.videos or Path(settings.dataset.videos)  # type: ignore[union-attr]  # loaded when there is no argument
+    videos = args.videos or settings.dataset.videos  # type: ignore[union-attr]  # loaded when there is no argument
     machine = args.machine()
     executor = machine.executor if machine.is_cluster else None
     return run(videos=videos, out=args.out, params=params, workers=args.workers, executor=executor, console=console)
@@ -64,7 +65,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def run(
     *,
-    videos: Path | Sequence[Path],
+    videos: Place | Sequence[Place],
     out: Path,
     params: Decode,
     workers: int = 1,
@@ -98,20 +99,29 @@ def run(
     }
 
 
-def find_videos(videos: Path | Sequence[Path]) -> dict[str, Path]:
+def find_videos(videos: Place | Sequence[Place]) -> dict[str, Place]:
     """Files by id, which is the name without its suffix; sub-folders are searched, hidden names are passed over."""
-    paths = [path for each in ([videos] if isinstance(videos, Path) else videos) for path in _below(each)]
-    found: dict[str, Path] = {}
-    for path in paths:
-        other = found.setdefault(path.stem, path)
+    places = [videos] if isinstance(videos, Path | str) else videos
+    found: dict[str, Place] = {}
+    for path in (path for place in places for path in _below(place)):
+        video_id = PurePosixPath(path).stem
+        other = found.setdefault(video_id, path)
         if other != path:
-            raise InputError(f"'{other}' and '{path}' would both have the id '{path.stem}'", hint="rename one of them")
+            raise InputError(f"'{other}' and '{path}' would both have the id '{video_id}'", hint="rename one of them")
     if not found:
         raise InputError(f"'{videos}' holds no files", hint=WHERE_VIDEOS_COME_FROM)
     return found
 
 
-def _below(place: Path) -> list[Path]:
+def _below(place: Place) -> Sequence[Place]:
+    from pipeline.objects.listing import is_listing, read_listing
+    from pipeline.objects.transfer import below, is_url
+
+    if isinstance(place, str) and is_url(place):
+        return [url for url in below(place) if _may_be_video(PurePosixPath(url))]
+    place = Path(place)
+    if is_listing(place):
+        return [url for url in read_listing(place) if _may_be_video(PurePosixPath(url))]
     if not os.path.lexists(place):
         raise InputError(f"there is no '{place}'", hint=WHERE_VIDEOS_COME_FROM)
     return sorted(_walk(place, seen=set())) if place.is_dir() else [place]
@@ -131,15 +141,17 @@ def _walk(folder: Path, *, seen: set[tuple[int, int]]) -> Iterator[Path]:
         return
     seen.add((status.st_dev, status.st_ino))
     for path in sorted(folder.iterdir()):
-        if path.name.startswith("."):
-            continue
-        if path.is_dir():
+        if path.is_dir() and not path.name.startswith("."):
             yield from _walk(path, seen=seen)
-        elif path.suffix.lower() not in SIDECARS:
+        elif _may_be_video(path):
             yield path
 
 
-def _examine_all(paths: dict[str, Path], *, params: Decode, executor: Executor, console: Console) -> Iterator[Outcome]:
+def _may_be_video(path: PurePath) -> bool:
+    return not path.name.startswith(".") and path.suffix.lower() not in SIDECARS
+
+
+def _examine_all(paths: dict[str, Place], *, params: Decode, executor: Executor, console: Console) -> Iterator[Outcome]:
     from pipeline.decoding.guard import close_idle
 
     work = ExamineVideo(limits_of(params))
@@ -161,13 +173,11 @@ class ExamineVideo:
 
         from pipeline.decoding.cache import cache_folder, examined
         from pipeline.decoding.findings import row_from
-        from pipeline.decoding.opening import require_regular_file
         from pipeline.decoding.reasons import DecodeError
         from pipeline.index import QuarantineRow
 
         video_id, path = item
         try:
-            require_regular_file(path)
             sha256, facts, known = examined(path, limits=self.limits, folder=cache_folder())
         except DecodeError as error:
             message = f"{error.message}; {error.hint}" if error.hint else error.message

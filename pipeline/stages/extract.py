@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console, printable
@@ -58,6 +59,7 @@ def run(
     from pipeline.extraction import ExtractVideo, make_task, unchanged_weights
     from pipeline.hashing import file_sha256
     from pipeline.index import INDEX_FILE, read_index
+    from pipeline.objects.shared import offer_copy
     from pipeline.weights import conditions
 
     videos = read_index(index)
@@ -73,6 +75,7 @@ def run(
         )
         _warn_of_small_disk(tasks, videos, outs=outs, console=console)
         work = ExtractVideo(tasks, index=index, index_sha256=file_sha256(index / INDEX_FILE), device=device)
+        offer_copy(index, name=f"index/{work.index_sha256}")
         counts = dict.fromkeys(["decoded", *params], 0)
         stores = _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts)
     summary = {name: {**stores[name], "computed": counts[name]} for name in params}
@@ -107,7 +110,7 @@ def _assembled(
 def _computed(
     work: ExtractVideo, rows: list[VideoRow], *, executor: Executor, console: Console, counts: dict[str, int]
 ) -> list[Result]:
-    results = []
+    results, began = [], monotonic()
     with console.progress(f"extract {' '.join(task.name for task in work.tasks)}", len(rows)) as progress:
         for result in executor.map(work, rows):
             counts["decoded"] += result.decoded
@@ -117,7 +120,18 @@ def _computed(
             for name, failure in result.failures.items():
                 console.say(f"{name}: {printable(result.video_id)} failed: {failure.reason}")
             progress.advance(note=printable(result.video_id))
+    _note_speeds(work, results, rows, seconds=monotonic() - began)
     return results
+
+
+def _note_speeds(work: ExtractVideo, results: list[Result], rows: list[VideoRow], *, seconds: float) -> None:
+    from pipeline.hashing import record_sha256
+    from pipeline.speeds import note_speed
+
+    frames = {row.id: row.frames for row in rows}
+    for task in work.tasks:
+        computed = [frames[result.video_id] for result in results if task.name in result.computed]
+        note_speed(record_sha256(task.record), videos=len(computed), frames=sum(computed), seconds=seconds)
 
 
 def _publish(task: Task, results: list[Result], rows: Mapping[str, VideoRow], *, out: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pipeline.report.results import MissingRun, Scores, Sources
 
 PAGE = Path("report/index.html")
+TABLES = Path("tables")
 BASELINE = "most frequent caption"
 
 
@@ -35,6 +36,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         extractors=list(params.extract),
         sources=Sources(),
         out=args.out,
+        tables=TABLES,
         params=params.report,
         console=console,
     )
@@ -47,13 +49,15 @@ def run(
     extractors: Sequence[str] = (),
     sources: Sources,
     out: Path,
+    tables: Path | None = None,
     params: Report,
     console: Console,
 ) -> dict[str, Any]:
-    """Write the page of all `runs` that were evaluated; name the command that makes each one that was not."""
+    """Write the page of all `runs` that were evaluated, and their `tables`; name the command that makes each other."""
     from pipeline.index import read_index
     from pipeline.publish import write_bytes
-    from pipeline.report import browser, features, library, page, results
+    from pipeline.report import browser, features, library, origin, page, results
+    from pipeline.report.tables import write_tables
 
     found, missing = results.read_runs(runs, sources=sources)
     captions = results.read_captions(sources.captions)
@@ -81,8 +85,11 @@ def run(
         stores=features.read_stores(extractors, folder=sources.features),
         videos=videos,
         folder=folder.name,
+        origin=origin.code_version(Path(__file__).parent),
     )
     write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page
+    if tables:
+        write_tables(tables, found)
     _name_missing(missing, console)
     console.say(f"report: {out} ({len(found)} runs, {videos} videos)")
     return {"page": str(out), "runs": [one.name for one in found], "missing": [one.name for one in missing]}

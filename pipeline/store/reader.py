@@ -73,5 +73,14 @@ class Store(Mapping[str, VideoFeatures]):
         return shard
 
 
-def open_store(folder: Path | str) -> Store:
-    return Store(Path(folder), read_manifest(Path(folder)))
+def open_store(place: Path | str) -> Store:
+    """The store in a folder, or at a URL: then as it is now, copied into the cache and checked."""
+    folder = local_folder(place)
+    return Store(folder, read_manifest(folder))
+
+
+def local_folder(place: Path | str) -> Path:
+    from pipeline.objects.stores import mirror
+    from pipeline.objects.transfer import is_url
+
+    return mirror(place) if isinstance(place, str) and is_url(place) else Path(place)

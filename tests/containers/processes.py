@@ -8,25 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-ROLES = ("scheduler", "worker", "client")
-
 
 def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]
-
-
-def write_certificates(folder: Path) -> None:
-    """In the layout of `framescribe cluster certs`."""
-    from distributed import Security
-
-    made = Security.temporary()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "ca.pem").write_text(made.tls_ca_file)
-    for role in ROLES:
-        (folder / f"{role}.pem").write_text(getattr(made, f"tls_{role}_cert"))
-        (folder / f"{role}-key.pem").write_text(getattr(made, f"tls_{role}_key"))
 
 
 @contextmanager

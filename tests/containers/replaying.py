@@ -42,7 +42,7 @@ class Replay:
             elif instruction.keyword == "ENV":
                 self._set(instruction.text)
             elif instruction.keyword == "USER":
-                self.user = instruction.text
+                self._become(instruction.text)
             elif instruction.keyword == "COPY":
                 self._copy(instruction)
             elif instruction.keyword == "RUN" and not re.search(skip, instruction.text):
@@ -73,6 +73,15 @@ class Replay:
             value = value.replace("$PATH", self.environment["PATH"])
             self.environment[name] = value if self.chroot else self._rewritten(value)
 
+    def _become(self, user: str) -> None:
+        """As an engine does: the home folder comes from the image."""
+        self.user = user
+        if self.chroot:
+            people = [line.split(":") for line in self.host("/etc/passwd").read_text().splitlines()]
+            self.environment["HOME"] = next(
+                home for *_, number, _, _, home, _ in people if user.startswith(f"{number}:")
+            )
+
     def _copy(self, instruction: Instruction) -> None:
         *sources, target = instruction.text.split()
         if any(flag.startswith("--from=") for flag in instruction.flags):
@@ -102,6 +111,7 @@ def base_debian(place: Path) -> Replay:
     packages = "python3.11-venv,python3-distutils,ca-certificates"
     bootstrap = ["debootstrap", "--variant=minbase", f"--include={packages}", "bookworm", str(place)]
     subprocess.run(bootstrap, check=True, capture_output=True)
+    place.chmod(0o755)  # a test's folder is its owner's alone, but `/` is everybody's
     for path in ("etc/resolv.conf", "etc/hosts", "etc/ssl/certs/ca-certificates.crt"):
         shutil.copyfile(f"/{path}", place / path)
     replay = Replay(place, chroot=True)

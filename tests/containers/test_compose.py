@@ -15,7 +15,10 @@ import pytest
 import yaml
 
 from tests.containers.dockerfile import ROOT
-from tests.containers.processes import free_port, running, write_certificates
+from tests.containers.processes import free_port, running
+from workflows.certificates import make_certificates
+from workflows.clusters import opened
+from workflows.profiles import Existing, load_profile
 
 COMPOSE = ROOT / "docker/compose.yaml"
 
@@ -76,22 +79,17 @@ def test_the_image_is_the_version_of_the_project() -> None:
 
 @pytest.mark.slow
 def test_its_commands_make_a_cluster_that_speaks_nothing_but_tls(tmp_path: Path) -> None:
-    from distributed import Client, Security
+    from distributed import Client
 
-    write_certificates(tmp_path)
+    make_certificates(tmp_path / "certs")
     port = free_port()
-    security = Security(
-        require_encryption=True,
-        tls_ca_file=str(tmp_path / "ca.pem"),
-        tls_client_cert=str(tmp_path / "client.pem"),
-        tls_client_key=str(tmp_path / "client-key.pem"),
-    )
+    profile = profile_of(tmp_path, certificates=tmp_path / "certs", port=port)
     with ExitStack() as stack:
         for name in ("scheduler", "worker"):
-            command = _command(name, certificates=tmp_path, port=port)
+            command = _command(name, certificates=tmp_path / "certs", port=port)
             environment = {**os.environ, **services()[name]["environment"], "HOME": str(tmp_path)}
             stack.enter_context(running(command, env=environment, log=tmp_path / f"{name}.log"))
-        with Client(f"tls://127.0.0.1:{port}", security=security, timeout=120, set_as_default=False) as client:
+        with opened(profile, seconds=120) as client:
             client.wait_for_workers(1, timeout=120)
             workers = client.scheduler_info()["workers"]
 
@@ -99,6 +97,16 @@ def test_its_commands_make_a_cluster_that_speaks_nothing_but_tls(tmp_path: Path)
             assert all(address.startswith("tls://") for address in workers)
         with pytest.raises(OSError, match=r"tcp://127.0.0.1"):
             Client(f"tcp://127.0.0.1:{port}", timeout=3, set_as_default=False)
+
+
+def profile_of(folder: Path, *, certificates: Path, port: int) -> Existing:
+    """The runner's own, as the program reads it."""
+    text = yaml.safe_load(COMPOSE.read_text())["configs"]["profile"]["content"].replace("${DEVICE:-cpu}", "cpu")
+    text = text.replace("/run/secrets", str(certificates)).replace("tls://scheduler:8786", f"tls://127.0.0.1:{port}")
+    (folder / "profile.yaml").write_text(text)
+    profile = load_profile(str(folder / "profile.yaml"))
+    assert isinstance(profile, Existing)
+    return profile
 
 
 def _command(name: str, *, certificates: Path, port: int) -> list[str]:

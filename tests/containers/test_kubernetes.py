@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,12 +78,14 @@ def test_the_dashboard_is_not_served_to_the_cluster() -> None:
     assert address.startswith("127.0.0.1:")
 
 
-def test_the_profile_reaches_the_service() -> None:
+def test_the_profile_reaches_the_service(tmp_path: Path) -> None:
     (config,) = [manifest for manifest in MANIFESTS if manifest["kind"] == "ConfigMap"]
-    profile = yaml.safe_load(config["data"]["profile.yaml"])
+    (tmp_path / "profile.yaml").write_text(config["data"]["profile.yaml"])
+    profile = profiles.load_profile(str(tmp_path / "profile.yaml"))
     runner = next(each for each in containers() if each["name"] == "runner")
     mounts = {mount["name"]: mount["mountPath"] for mount in runner["volumeMounts"]}
 
-    assert profile["address"] == "tls://framescribe-scheduler:8786"
-    assert profile["certificates"] == mounts["certs"]
+    assert isinstance(profile, profiles.Existing)
+    assert profile.address == "tls://framescribe-scheduler:8786"
+    assert str(profile.certificates) == mounts["certs"]
     assert {"name": profiles.VARIABLE, "value": f"{mounts['profile']}/profile.yaml"} in runner["env"]

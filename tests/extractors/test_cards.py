@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pipeline.cards import Card, read_cards
-from pipeline.console import Console
-from pipeline.execution import InProcess
 from pipeline.extraction import extractor_of
-from pipeline.params import Decode, Extract
-from pipeline.stages import decode, extract
-from pipeline.store import open_store
+from pipeline.params import Extract
 from pipeline.weights import NONE, REGISTRY
-from tests.clips import tone, write_clip
+from tests.extractors.awkward import clips_of_both_kinds, extracted, require_contract
 
-QUIET = Console(quiet=True)
 CARDS = read_cards()
-LENGTHS = (1, 2, 15, 16, 17, 100)
 # Detectors take a minute a frame at their own size; the shapes of their outputs do not depend on it
 SMALLER = {
     "faster_rcnn": {"short_side": 64, "long_side": 96, "proposals": 8},
@@ -54,15 +47,7 @@ def test_every_tap_has_the_declared_shape(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Clips of awkward lengths, with a silent sound track and without any."""
-    folder = tmp_path_factory.mktemp("clips")
-    (folder / "videos").mkdir()
-    for frames in LENGTHS:
-        silence = tone(frames / 25, rate=16000, loudness=0.0)
-        write_clip(folder / f"videos/silent_{frames:03}.mp4", frames=frames, sound=silence)
-        write_clip(folder / f"videos/soundless_{frames:03}.mp4", frames=frames)
-    decode.run(videos=folder / "videos", out=folder / "index", params=Decode(), console=QUIET)
-    return folder / "index"
+    return clips_of_both_kinds(tmp_path_factory.mktemp("clips"))
 
 
 @every_card
@@ -73,22 +58,7 @@ def test_rows_and_shapes_of_awkward_clips(
 ) -> None:
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
     card = CARDS[name]
-    extract.run(
-        {name: untrained(card)},
-        index=index,
-        outs={name: tmp_path / name},
-        executor=InProcess(),
-        device="cpu",
-        console=QUIET,
-    )
-    store = open_store(tmp_path / name)
 
-    assert len(store) == 2 * len(LENGTHS)
-    for video_id in store:
-        video, frames = store[video_id], int(video_id[-3:])
-        for tap in card.params.outputs:
-            assert list(video[tap].shape) == [len(video.rows), *card.taps[tap]]
-            assert np.isfinite(video[tap]).all()
-        assert np.all(video.rows.first_frame <= video.rows.last_frame)
-        assert np.all((video.rows.first_frame >= 0) & (video.rows.last_frame < frames))
-        assert np.all(video.rows.start <= video.rows.end)
+    store = extracted(untrained(card), tmp_path, index=index)
+
+    require_contract(store, {tap: card.taps[tap] for tap in card.params.outputs})

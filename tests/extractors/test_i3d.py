@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from extractors import i3d
-from extractors.base import UnknownOutputError
+from extractors.base import ExtractorError, UnknownOutputError
 from pipeline.weights import converted_path, load_weights, status
 from tests.extractors.published import i3d_tree
 
@@ -32,6 +32,21 @@ def test_every_end_point_has_the_published_shape() -> None:
     extractor = i3d.build("i3d_rgb", outputs=list(SHAPES), weights=None)
 
     assert extractor.outputs == SHAPES
+
+
+def test_a_smaller_side_is_the_same_picture_and_the_same_network() -> None:
+    """For less; resize and crop keep their ratio, and the heads look at whatever places there are."""
+    outputs = ["Mixed_5c", "pool", "logits", "grid"]
+    extractor = i3d.build("i3d_rgb", outputs=outputs, weights=None, side=64)
+    frame = np.random.default_rng(0).integers(0, 256, size=(192, 256, 3), dtype=np.uint8)
+    rows = extractor(torch.stack([extractor.prepare(frame)] * 16)[None])
+
+    assert extractor.outputs == {"Mixed_5c": (2, 2, 2, 1024), "pool": (1024,), "logits": (400,), "grid": (2, 2, 2048)}
+    assert {name: tuple(each.shape[1:]) for name, each in rows.items()} == extractor.outputs
+    assert extractor.preprocessing["resize_short_side"] == 73
+    torch.testing.assert_close(rows["pool"], rows["Mixed_5c"].mean((1, 2, 3)))
+    with pytest.raises(ExtractorError, match="side is 16, allowed: 32 or more"):
+        i3d.build("i3d_rgb", outputs=["pool"], weights=None, side=16)
 
 
 @pytest.mark.parametrize(

