@@ -133,7 +133,8 @@ class Campaign:
         key = f"{perform.__name__}-{self._run}-{share.number}-{uuid4().hex[:8]}"
         others = [address for address in self._addresses if address not in share.avoid] if share.avoid else None
         # a data producer waits at the scheduler until a worker is free: a lost worker has one task to be blamed for it
-        future = client.submit(perform, piece, key=key, pure=False, workers=others, _data_producer=True)
+        where = {"workers": others, "allow_other_workers": others is not None}  # these may be gone by now
+        future = client.submit(perform, piece, key=key, pure=False, _data_producer=True, **where)
         self._flights[key] = Flight(share, future)
         future.add_done_callback(lambda done: self._landed.put(done.key))
 
@@ -158,7 +159,7 @@ class Campaign:
             return keys
 
     def _fetch(self, client: Any, keys: Sequence[str]) -> dict[str, Report]:
-        """Answers of the tasks that ended well, all in one message; none when one of their workers was lost by now."""
+        """Answers of the tasks that ended well, all in one message; without those whose worker was lost since."""
         from distributed import CancelledError, KilledWorker
         from distributed.comm import CommClosedError
 
@@ -169,7 +170,8 @@ class Campaign:
         try:
             return client.sync(partial(client.gather, asynchronous=True), well, callback_timeout=ANSWER)
         except (KilledWorker, TimeoutError):
-            return {}
+            alone = [] if len(well) == 1 else [self._fetch(client, [key]) for key in well]
+            return {key: report for each in alone for key, report in each.items()}
         except (CancelledError, CommClosedError) as error:
             raise SchedulerLostError from error
 
@@ -185,6 +187,7 @@ class Campaign:
         self.journal.write(report.worker, report.events)
         self._drop_twin(flight.share)
         if report.full is not None:
+            self._addresses = _addresses(flight.future.client)
             self._move(flight.share, report)
         yield from report.results
 
