@@ -46,6 +46,7 @@ class Chart:
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     table: list[tuple[str, list[str]]]  # epoch, one cell a run: the same numbers for a screen reader
+    axis: str = "epoch"
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
@@ -54,24 +55,34 @@ class Chart:
     bottom: int = HEIGHT - BOTTOM
 
 
-def chart(column: str, *, curves: dict[str, Points], colors: dict[str, int], chosen: dict[str, float]) -> Chart:
-    """`curves`: run -> (epoch, value); `chosen`: run -> the epoch that was kept."""
+def chart(
+    column: str,
+    *,
+    curves: dict[str, Points],
+    colors: dict[str, int],
+    chosen: dict[str, float],
+    title: str = "",
+    axis: str = "epoch",
+) -> Chart:
+    """`curves`: run -> (epoch, value); `chosen`: run -> the epoch that was kept. `axis` may be another than epochs."""
     epochs = [x for points in curves.values() for x, _ in points]
     values = [y for points in curves.values() for _, y in points]
     x_range = (min(epochs), max(max(epochs), min(epochs) + 1))
     y_steps = nice_steps(min(0.0, *values) if min(values) < max(values) / 3 else min(values), max(values))
     y_range = (y_steps[0], y_steps[-1])
-    title = TITLES.get(column, column.replace("_", " ").capitalize())
+    title = title or TITLES.get(column, column.replace("_", " ").capitalize())
     return Chart(
         key=column,
         title=title,
-        description=_describe(title, curves),
+        description=_describe(title, curves, axis),
         lines=[
-            _line(name, points, colors[name], chosen.get(name), x_range, y_range) for name, points in curves.items()
+            _line(name, points, colors[name], chosen.get(name), x_range, y_range, axis)
+            for name, points in curves.items()
         ],
-        x_ticks=[Tick(at=_x(step, x_range), label=f"{step:g}") for step in _epoch_steps(*x_range)],
+        x_ticks=[Tick(at=_x(step, x_range), label=f"{step:g}") for step in _x_steps(*x_range, whole=axis == "epoch")],
         y_ticks=[Tick(at=_y(step, y_range), label=f"{step:.6g}") for step in y_steps],
         table=_table(curves),
+        axis=axis,
     )
 
 
@@ -84,9 +95,9 @@ def nice_steps(low: float, high: float, *, count: int = 5) -> list[float]:
     return [round(step * position, 12) for position in range(first, max(last, first + 1) + 1)]
 
 
-def _epoch_steps(low: float, high: float) -> list[float]:
-    whole = [step for step in nice_steps(low, high, count=6) if step == int(step) and low <= step <= high]
-    return whole or [low, high]
+def _x_steps(low: float, high: float, *, whole: bool) -> list[float]:
+    steps = [step for step in nice_steps(low, high, count=6) if low <= step <= high]
+    return [step for step in steps if step == int(step) or not whole] or [low, high]
 
 
 def _line(
@@ -96,12 +107,13 @@ def _line(
     chosen: float | None,
     x_range: tuple[float, float],
     y_range: tuple[float, float],
+    axis: str,
 ) -> Line:
     dots = [
         Dot(
             x=_x(epoch, x_range),
             y=_y(value, y_range),
-            label=f"{name}, epoch {epoch:g}: {value:.4g}",
+            label=f"{name}, {axis} {epoch:g}: {value:.4g}",
             chosen=epoch == chosen,
         )
         for epoch, value in points
@@ -117,13 +129,13 @@ def _y(value: float, limits: tuple[float, float]) -> float:
     return round(HEIGHT - BOTTOM - (value - limits[0]) / (limits[1] - limits[0]) * (HEIGHT - TOP - BOTTOM), 1)
 
 
-def _describe(title: str, curves: dict[str, Points]) -> str:
+def _describe(title: str, curves: dict[str, Points], axis: str) -> str:
     stories = [
-        f"{name} goes from {points[0][1]:.3g} at epoch {points[0][0]:g} to {points[-1][1]:.3g} at epoch "
+        f"{name} goes from {points[0][1]:.3g} at {axis} {points[0][0]:g} to {points[-1][1]:.3g} at {axis} "
         f"{points[-1][0]:g} (lowest {min(y for _, y in points):.3g}, highest {max(y for _, y in points):.3g})"
         for name, points in curves.items()
     ]
-    return f"{title} by epoch: {'; '.join(stories)}."
+    return f"{title} by {axis}: {'; '.join(stories)}."
 
 
 def _table(curves: dict[str, Points]) -> list[tuple[str, list[str]]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import DamageError
+from pipeline.speeds import frames_per_second
 from pipeline.store.manifest import MANIFEST, failures_of, read_manifest
 
 
@@ -17,6 +18,8 @@ class StoreFacts:
     rows: int = 0
     megabytes: float = 0.0
     tensors: tuple[str, ...] = ()  # "pool 1280 float32"
+    speed: float | None = None  # frames a second, when they were computed on this machine
+    fingerprint: str = ""
     untrained: bool = False
     failures: tuple[tuple[str, str, str], ...] = ()  # video, reason code, detail
     problem: str = ""  # why nothing can be said
@@ -42,6 +45,8 @@ def _read(name: str, store: Path) -> StoreFacts:
             f"{tensor} {' × '.join(map(str, facts['shape']))} {facts['dtype']}"
             for tensor, facts in manifest["outputs"].items()
         ),
+        speed=frames_per_second(manifest["fingerprint_sha256"]),
+        fingerprint=manifest["fingerprint_sha256"],
         untrained=manifest["fingerprint"].get("weights") == "random",
         failures=tuple((id_, each.reason, each.message) for id_, each in sorted(failures_of(manifest).items())),
     )

@@ -11,8 +11,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from pipeline.papers.tables import PaperTable
 from pipeline.report.charts import Chart, chart
 from pipeline.report.features import StoreFacts
+from pipeline.report.figures import make_figures
 from pipeline.report.library import Library
 from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
 from pipeline.report.seeds import seed_rows
@@ -44,6 +46,8 @@ def render(
     stores: Sequence[StoreFacts],
     videos: int,
     folder: str,
+    origin: dict[str, str],
+    papers: Sequence[PaperTable] = (),
 ) -> str:
     environment = page_environment()
     return environment.get_template("page.html").render(
@@ -56,15 +60,18 @@ def render(
         stores=stores,
         count=videos,
         folder=folder,
+        origin=origin,
         headline=HEADLINE,
         baseline_caption=_baseline_caption(runs),
         metrics=page_metrics(runs),
         score_rows=score_rows(runs),
         baseline=_baseline(runs),
+        papers=papers,
         seed_rows=seed_rows(runs, metrics=page_metrics(runs)),
         slice_rows=slice_rows(runs),
         slice_sizes=_slice_sizes(runs, captions),
         charts=charts(runs),
+        figures=make_figures(runs, captions),
         leader=_leader(runs),
         clip_slices=sorted(name for name in _slice_sizes(runs, captions) if name),
         provenance={run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},

@@ -57,9 +57,18 @@ class Predictions(_Lenient):
 class Scores(_Lenient):
     scores: dict[str, float]
     intervals: dict[str, tuple[float, float]] = {}  # 95 %, videos drawn again
+    spice: dict[str, float] = {}  # kind of fact -> mean F score
     most_frequent_caption: dict[str, float] = {}
     slices: dict[str, dict[str, float]] = {}
     videos: int | None = None
+
+
+class MaskCurves(_Lenient):
+    """What `framescribe mask` wrote."""
+
+    ratios: list[float]
+    modules: dict[str, dict[str, list[float]]]  # module -> metric -> a value a ratio
+    videos: int = 0
 
 
 class Evaluation(_Lenient):
@@ -78,6 +87,7 @@ class Run:
     evaluation: Evaluation
     curves: dict[str, list[tuple[float, float]]]  # column -> (epoch, value)
     record: dict[str, Any]  # runs/<run>/run.json
+    mask: MaskCurves | None = None
     looks: dict[str, Looks] = field(default_factory=dict)  # video -> where the words of its sentence looked
 
     @property
@@ -126,6 +136,7 @@ def _absent(name: str, *, sources: Sources) -> Path | None:
 def _read_run(name: str, *, sources: Sources) -> Run:
     evaluation = sources.evaluation / f"{name}.json"
     record = sources.runs / name / "run.json"
+    mask = sources.metrics / name / "mask.json"
     return Run(
         name=name,
         scores=read_scores(name, sources=sources),
@@ -133,6 +144,7 @@ def _read_run(name: str, *, sources: Sources) -> Run:
         evaluation=read_as(Evaluation, evaluation, stage=f"evaluate@{name}") if evaluation.is_file() else Evaluation(),
         curves=read_curves(sources.metrics / name / "curves.csv"),
         record=read_json(record, stage=f"train@{name}") if record.is_file() else {},
+        mask=read_as(MaskCurves, mask, stage=f"train@{name}") if mask.is_file() else None,
         looks=read_looks(looks_path(sources.predictions / f"{name}.json"), stage=f"caption@{name}"),
     )
 

@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console, printable
@@ -109,7 +110,7 @@ def _assembled(
 def _computed(
     work: ExtractVideo, rows: list[VideoRow], *, executor: Executor, console: Console, counts: dict[str, int]
 ) -> list[Result]:
-    results = []
+    results, began = [], monotonic()
     with console.progress(f"extract {' '.join(task.name for task in work.tasks)}", len(rows)) as progress:
         for result in executor.map(work, rows):
             counts["decoded"] += result.decoded
@@ -117,7 +118,18 @@ def _computed(
                 counts[name] += 1
             results.append(result)
             progress.advance(note=printable(result.video_id))
+    _note_speeds(work, results, rows, seconds=monotonic() - began)
     return results
+
+
+def _note_speeds(work: ExtractVideo, results: list[Result], rows: list[VideoRow], *, seconds: float) -> None:
+    from pipeline.hashing import record_sha256
+    from pipeline.speeds import note_speed
+
+    frames = {row.id: row.frames for row in rows}
+    for task in work.tasks:
+        computed = [frames[result.video_id] for result in results if task.name in result.computed]
+        note_speed(record_sha256(task.record), videos=len(computed), frames=sum(computed), seconds=seconds)
 
 
 def _publish(task: Task, results: list[Result], rows: Mapping[str, VideoRow], *, out: Path) -> dict[str, Any]:

@@ -102,7 +102,13 @@ def write_run(root: Path, name: str, *, videos: list[str], quality: float, untra
     slices = {label: {"CIDEr-D": round(scores["CIDEr-D"] * (0.5 + place / 5), 4)} for place, label in enumerate(SLICES)}
     write_json(
         root / f"metrics/{name}/scores.json",
-        {"scores": scores, "most_frequent_caption": baseline, "slices": slices, "videos": len(videos)},
+        {
+            "scores": scores,
+            "intervals": {metric: [round(value * 0.9, 4), round(value * 1.1, 4)] for metric, value in scores.items()},
+            "most_frequent_caption": baseline,
+            "slices": slices,
+            "videos": len(videos),
+        },
     )
     per_video = {video: {"CIDEr-D": round(quality * (1 + number % 5), 4)} for number, video in enumerate(videos)}
     write_json(

@@ -128,7 +128,7 @@ def test_the_page_has_scores_slices_curves_and_examples(page: str) -> None:
     outline = Outline(page)
 
     sections = [section["id"] for section in outline.all("section")]
-    assert sections == ["scores", "slices", "curves", "examples", "videos", "features", "provenance"]
+    assert sections == ["scores", "slices", "curves", "examples", "figures", "videos", "features", "provenance"]
     assert "1.728" in outline.text
     assert "+1.248" in outline.text
     assert "“a square moves”" in outline.text
