@@ -23,9 +23,9 @@ from pipeline.search import Sentence, beam_search
 from pipeline.vocabulary import BOS, EOS
 
 sys.path.insert(0, str(Path(__file__).parent))
-from train import VIDEOS, build, features, seconds
+from train import build, features, seconds
 
-MAX_WORDS, PLAIN_VIDEOS = 10, 5
+VIDEOS, MAX_WORDS, PLAIN_VIDEOS = 100, 10, 5
 Hypothesis = tuple[float, list[int], State]
 
 

@@ -1,9 +1,10 @@
-"""Captions a second in training and videos a second in search, by one core.
+"""Captions a second in training, by one core.
 
     python benchmarks/train.py
 
 Soft attention at the sizes of a public LSTM captioner of MSVD (LSTM 512, words 468, attention 256, vocabulary 9,462,
-batches of 200 captions, 28 x 4096 features a video), beside the same model that maps the frames again for every word.
+batches of 200 captions, 28 x 4096 features a video), beside the same model that maps the frames again for every word,
+and beside batches in which four captions of a video lie together (`captions_per_video`).
 Weights and features are random: only speed is measured.
 """
 
@@ -20,10 +21,11 @@ from models.soft_attention import SoftAttention
 from pipeline.batches import CaptionBatch
 from pipeline.lessons import make_lesson
 from pipeline.memory import keep_freed_memory
-from pipeline.search import beam_search
+from pipeline.params import Schedule
+from pipeline.schedules import make_optimizer
 from pipeline.vocabulary import EOS
 
-VOCABULARY, CAPTIONS, VIDEOS, FRAMES, CHANNELS = 9462, 200, 100, 28, 4096
+VOCABULARY, CAPTIONS, FRAMES, CHANNELS = 9462, 200, 28, 4096
 REPEATS = 2
 
 
@@ -49,17 +51,18 @@ def features(videos: int) -> Features:
     return {"appearance": Modality(values, torch.ones(videos, FRAMES, dtype=torch.bool))}
 
 
-def captions() -> CaptionBatch:
-    """4 to 11 words, 7.5 on average, each of another video."""
+def captions(per_video: int) -> CaptionBatch:
+    """4 to 11 words, 7.5 on average."""
     lengths = 4 + torch.arange(CAPTIONS) % 8
     words = torch.randint(4, VOCABULARY, (CAPTIONS, 12), generator=torch.Generator().manual_seed(0))
     words[torch.arange(12) > lengths.unsqueeze(1)] = 0
     words[torch.arange(CAPTIONS), lengths] = EOS
-    return CaptionBatch([], torch.arange(CAPTIONS), words, torch.arange(CAPTIONS))
+    return CaptionBatch([], torch.arange(CAPTIONS) // per_video, words, torch.arange(CAPTIONS))
 
 
-def training(model: SoftAttention) -> Callable[[], None]:
-    given, batch, optimizer = features(CAPTIONS), captions(), torch.optim.AdamW(model.train().parameters())
+def training(model: SoftAttention, *, per_video: int = 1) -> Callable[[], None]:
+    given, batch = features(CAPTIONS // per_video), captions(per_video)
+    optimizer = make_optimizer(model.train(), Schedule())
 
     def update() -> None:
         loss = model.loss(make_lesson(model, given, batch, tables={}, pairs=CAPTIONS))
@@ -68,12 +71,6 @@ def training(model: SoftAttention) -> Callable[[], None]:
         optimizer.step()
 
     return update
-
-
-def searching(model: SoftAttention, *, width: int) -> Callable[[], object]:
-    given = features(VIDEOS)
-    model.eval()
-    return lambda: beam_search(model, given, width=width, max_words=10)
 
 
 def seconds(work: Callable[[], object], *, repeats: int = REPEATS) -> float:
@@ -93,9 +90,9 @@ def main() -> None:
     once, again = seconds(training(model)), seconds(training(build(Repeating)), repeats=1)
     print(f"parameters          {sum(each.numel() for each in model.parameters()) / 1e6:8.1f} million")
     print(f"training            {CAPTIONS / once:8.1f} captions/s")
+    together = seconds(training(model, per_video=4))
+    print(f"four of each video  {CAPTIONS / together:8.1f} captions/s   ratio {once / together:.1f}")
     print(f"frames in the loop  {CAPTIONS / again:8.1f} captions/s   ratio {again / once:.1f}")
-    for width in (1, 5):
-        print(f"search, beam {width}      {VIDEOS / seconds(searching(model, width=width)):8.1f} videos/s")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ A card is a file of extractors/cards/, named like the entry. Reading all of them
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -40,6 +41,7 @@ def entry_of(card: Card) -> dict[str, object]:
     return {**entry, "sampling": card.params.sampling.model_dump(exclude_defaults=True), "outputs": card.params.outputs}
 
 
+@cache
 def _read(path: Path) -> Card:
     from ruamel.yaml import YAML
 

@@ -31,6 +31,7 @@ TOOLS = {
     "doctor": "what this machine has, what is missing, what that blocks and how to fix it",
     "demo-data": "make the demo set of short clips with captions",
     "dataset": "point params.yaml at another data set and validate it",
+    "paper": "set params.yaml to a paper's rows; what they need and what to run next",
     "compare": "two runs on the same videos: differences, intervals and p values",
     "mask": "how a run's scores fall as ever more of its smaller attention weights are ignored",
     "fuse": "late fusion: of several runs' sentences the one that fits each video best",

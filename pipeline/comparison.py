@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pipeline.errors import InputError, UsageError
 from pipeline.evaluation import Evaluation, is_evaluation, read_evaluation
@@ -15,7 +16,7 @@ from pipeline.seeds import siblings
 
 EVALUATIONS = Path("evaluation")
 SHOWN = 60  # characters of a value in a message
-MUST_AGREE = ("references_sha256", "tokenizer", "jars")  # scores made otherwise are not of the same scale
+MUST_AGREE = ("references_sha256", "tokenizer")  # scores made otherwise are not of the same scale
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,17 @@ def _require_alike(evaluations: Sequence[Evaluation]) -> None:
         apart = set(one.statistics.videos) ^ set(other.statistics.videos)
         if apart:
             raise InputError(f"{one.name} and {other.name} are of different videos: {named(sorted(apart))}")
-        for key in MUST_AGREE:
-            ours, theirs = one.provenance.get(key), other.provenance.get(key)
+        for key, ours, theirs in _tools(one, other):
             if ours != theirs:
                 told = f"{one.name} and {other.name} were scored with different {key}"
                 raise InputError(
                     f"{told}: {str(ours)[:SHOWN]} and {str(theirs)[:SHOWN]}",
                     hint="score both again with the same references and the same tools",
                 )
+
+
+def _tools(one: Evaluation, other: Evaluation) -> Iterator[tuple[str, Any, Any]]:
+    """(name, ours, theirs); a jar that only one was scored with, METEOR's say, belongs to no metric that both have."""
+    yield from ((key, one.provenance.get(key), other.provenance.get(key)) for key in MUST_AGREE)
+    ours, theirs = one.provenance.get("jars", {}), other.provenance.get("jars", {})
+    yield from ((jar, ours[jar], theirs[jar]) for jar in ours if jar in theirs)

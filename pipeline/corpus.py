@@ -19,6 +19,8 @@ class Corpus:
     captions: dict[str, list[str]]  # video id -> sentences as the data set has them
     slices: dict[str, str] = field(default_factory=dict)  # video id -> label of a group that is scored apart
 
+    categories: dict[str, str] = field(default_factory=dict)  # video id -> class of the whole video
+
     def references(self, split: str) -> dict[str, list[str]]:
         return {video_id: self.captions[video_id] for video_id in self.splits[split]}
 

@@ -13,6 +13,11 @@ from pipeline.publish import write_text
 
 def edit_params(change: Callable[[Any], None], *, path: Path = PARAMS_FILE) -> None:
     """Let `change` work on the document; what it leaves must be valid, or nothing is written."""
+    write_text(path, edited(change, path=path))
+
+
+def edited(change: Callable[[Any], None], *, path: Path = PARAMS_FILE) -> str:
+    """The text that `change` makes of the file, which must be valid; nothing is written."""
     from ruamel.yaml import YAML
 
     read_yaml(path)  # an invalid file is told as such before anything is changed
@@ -25,7 +30,7 @@ def edit_params(change: Callable[[Any], None], *, path: Path = PARAMS_FILE) -> N
     stream = io.StringIO()
     yaml.dump(document, stream)
     parse_params(YAML(typ="safe").load(stream.getvalue()), source=str(path))
-    write_text(path, stream.getvalue())
+    return stream.getvalue()
 
 
 def insert(section: Any, key: str, value: Any) -> None:

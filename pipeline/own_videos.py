@@ -48,6 +48,11 @@ def caption_own(videos: Sequence[Path], *, run: Path, settings: Settings, consol
     if not (run / "run.json").is_file():
         raise InputError(f"there is no run at {run}", hint=f"dvc repro train@{run.name}")
     record = json.loads((run / "run.json").read_text())
+    if any(facts["slot"] == "label" for facts in record["features"].values()):
+        raise UsageError(
+            f"'{run.name}' reads the class that the data set gives each video, and your own videos have none",
+            hint="use a run whose features.label is none",
+        )
     index = _decoded(videos, settings=settings, console=console)
     refused = {id_: f"{row.reason}: {row.message}" for id_, row in index.quarantined.items()}
     refused |= _extracted(record, settings=settings, console=console)

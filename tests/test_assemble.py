@@ -11,7 +11,7 @@ from pipeline.errors import FramescribeError, InputError, TooManyFailedError
 from pipeline.index import QuarantineRow, VideoRow, write_index
 from pipeline.params import Assemble, Dataset
 from pipeline.stages import assemble
-from pipeline.store import VideoFeatures, write_store
+from pipeline.store import VideoFeatures, open_store, write_store
 from pipeline.store.features import rows_of
 from pipeline.vocabulary import read_vocabulary
 
@@ -23,9 +23,11 @@ CAPTIONS = {
 }
 
 
-def write_annotations(folder, captions=CAPTIONS):
+def write_annotations(folder, captions=CAPTIONS, categories=None):
     sentences = [{"video_id": id_, "caption": text} for id_, (_, texts) in captions.items() for text in texts]
     videos = [{"video_id": id_, "split": split, "slice": f"{id_}ish"} for id_, (split, _) in captions.items()]
+    for video in videos if categories else []:
+        video["category"] = categories[video["video_id"]]
     path = folder / "annotations.json"
     path.write_text(json.dumps({"videos": videos, "sentences": sentences}))
     return path
@@ -44,14 +46,23 @@ def write_videos(folder, ids, quarantined=()):
 
 
 def run(
-    folder, *, videos=tuple(CAPTIONS), quarantined=(), max_failed=0, unmatched="error", captions=CAPTIONS, **params
+    folder,
+    *,
+    videos=tuple(CAPTIONS),
+    quarantined=(),
+    max_failed=0,
+    unmatched="error",
+    captions=CAPTIONS,
+    categories=None,
+    **params,
 ):
     write_videos(folder / "index", videos, quarantined)
-    path = write_annotations(folder, captions)
+    path = write_annotations(folder, captions, categories)
     return assemble.run(
         dataset=Dataset(name="demo", videos="videos", annotations=str(path), unmatched=unmatched),
         index=folder / "index",
         out=folder / "captions",
+        categories=folder / "category",
         params=Assemble(**params),
         max_failed=max_failed,
         console=Console(),
@@ -165,6 +176,26 @@ def test_msvd_ids_become_the_names_of_the_files(tmp_path):
     corpus = read_corpus(tmp_path / "out")
     assert corpus.splits == {"train": ["abc_1_2"], "val": ["vid1201"], "test": []}
     assert corpus.captions == {"abc_1_2": ["a man"], "vid1201": ["a dog"]}
+
+
+def test_the_classes_of_the_videos_become_a_store_of_one_hot_rows(tmp_path):
+    run(tmp_path, categories={"red": 9, "blue": 10, "green": 2, "black": 10})
+
+    store = open_store(tmp_path / "category")
+    assert {id_: store[id_]["label"].tolist() for id_ in store} == {
+        "red": [[0, 1, 0]],
+        "blue": [[0, 0, 1]],
+        "green": [[1, 0, 0]],
+        "black": [[0, 0, 1]],
+    }
+    assert store.fingerprint["classes"] == ["2", "9", "10"]
+    assert read_corpus(tmp_path / "captions").categories["red"] == "9"
+
+
+def test_without_classes_the_store_is_empty_but_there(tmp_path):
+    run(tmp_path)
+
+    assert len(open_store(tmp_path / "category")) == 0
 
 
 def test_features_without_videos_are_enough(tmp_path):

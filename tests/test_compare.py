@@ -180,6 +180,17 @@ def test_what_cannot_be_compared_is_refused(
     assert message in capsys.readouterr().err
 
 
+def test_another_jar_is_refused_but_one_more_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluated("good", GOOD)
+    record = json.loads(Path("evaluation/good.json").read_text())
+    for name, jars in (("a", {"ptb.jar": "1"}), ("b", {"ptb.jar": "2"}), ("more", {"ptb.jar": "1", "meteor.jar": "3"})):
+        write(f"evaluation/{name}.json", record | {"provenance": record["provenance"] | {"jars": jars}})
+
+    assert main(["compare", "a", "more"]) == 0
+    assert main(["compare", "a", "b"]) == 3
+    assert "a and b were scored with different ptb.jar: 1 and 2" in capsys.readouterr().err
+
+
 def test_scores_that_are_missing_or_old_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     evaluated("good", GOOD)
     assert main(["compare", "good", "nobody"]) == 3

@@ -53,7 +53,7 @@ def test_a_tag_in_params_runs_nothing(project: Path) -> None:
     poisoned = (project / "params.yaml").read_text() + "\nx: !!python/object/apply:os.mkdir [ran]\n"
     (project / "params.yaml").write_text(poisoned)
 
-    assert main(["extractors", "add", "i3d_rgb", "--quiet"]) == 2
+    assert main(["extractors", "add", "c3d", "--quiet"]) == 2
     with pytest.raises(UsageError, match="not valid YAML"):
         edit_params(lambda _: None)
 

@@ -38,13 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     params, console = load_params(), Console()
     for seed in args.seeds:
         for run in args.runs or params.train:
-            results = json.loads(args.results.read_text()) if args.results.is_file() else {}
             name = f"{run}-{seed}"
-            if name not in results:
-                chosen = of_seed(pick(params.train, run, kind="run"), seed)
-                results[name] = measured(name, chosen, params, meteor=not args.no_meteor, console=console)
-                write_json(args.results, results)
-            console.say(f"{name}: {summary(results[name])}")
+            chosen = of_seed(pick(params.train, run, kind="run"), seed)
+            finish(name, chosen, params, results=args.results, meteor=not args.no_meteor, console=console)
     show(json.loads(args.results.read_text()), console)
 
 
@@ -53,8 +49,21 @@ def of_seed(run: Train, seed: int) -> Train:
     return run.model_copy(update={"seed": seed, "start_from": start})
 
 
-def measured(name: str, run: Train, params: Params, *, meteor: bool, console: Console) -> dict[str, Any]:
-    trainer = prepare(run, captions=CAPTIONS, max_words=params.assemble.max_words, device="cpu")
+def finish(name: str, run: Train, params: Params, *, results: Path, meteor: bool, console: Console) -> None:
+    """What the results lack of this run; training is written down before anything is scored."""
+    found = json.loads(results.read_text()) if results.is_file() else {}
+    if name not in found:
+        found[name] = trained(name, run, max_words=params.assemble.max_words, console=console)
+        write_json(results, found)
+    if "beam" not in found[name] or (meteor and "METEOR" not in found[name]["beam"]["scores"]):
+        found[name]["greedy"] = captioned(name, params, beam=1, meteor=False)
+        found[name]["beam"] = captioned(name, params, beam=params.caption.beam, meteor=meteor)
+        write_json(results, found)
+    console.say(f"{name}: {summary(found[name])}")
+
+
+def trained(name: str, run: Train, *, max_words: int, console: Console) -> dict[str, Any]:
+    trainer = prepare(run, captions=CAPTIONS, max_words=max_words, device="cpu")
     with console.progress(name, sum(stage.epochs for stage in run.stages)) as progress:
         history, training = timed(lambda: trainer.run(progress))
     publish_run(Path("runs") / name, name, trainer, history)
@@ -64,8 +73,6 @@ def measured(name: str, run: Train, params: Params, *, meteor: bool, console: Co
         "training": training,
         "curve": [[line.stage, round(line.train_loss, 4), round(line.val_cider, 4)] for line in history.epochs],
         "best_epoch": history.best.epoch,
-        "greedy": captioned(name, params, beam=1, meteor=False),
-        "beam": captioned(name, params, beam=params.caption.beam, meteor=meteor),
     }
 
 

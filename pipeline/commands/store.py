@@ -52,6 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     into.add_argument("--row-seconds", type=float, default=float("nan"), help="length of a row, if it is known")
     into.add_argument("--suffix", default="", help="ending of the names that is not part of the id, such as _rgb")
     into.add_argument("--scale", type=float, default=1.0, help="factor for all numbers, where rows are very long")
+    into.add_argument(
+        "--standardize",
+        action="store_true",
+        help="every channel at mean 0 and deviation 1 over all rows, before --scale",
+    )
     push = action("push", "copy a store to a URL: shard after shard, store.json last")
     push.add_argument("store")
     push.add_argument("url", help="such as s3://bucket/features/NAME")
@@ -200,7 +205,13 @@ def _import(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
     out = own_folder(args.store)
     manifest = import_features(
-        args.source, out, tensor=args.tensor, row_seconds=args.row_seconds, suffix=args.suffix, scale=args.scale
+        args.source,
+        out,
+        tensor=args.tensor,
+        row_seconds=args.row_seconds,
+        suffix=args.suffix,
+        scale=args.scale,
+        standardize=args.standardize,
     )
     console.say(f"{out}: {manifest['sizes']['videos']} videos, {manifest['sizes']['rows']} rows")
     return {"store": str(out), **manifest["sizes"], "outputs": manifest["outputs"]}

@@ -19,6 +19,7 @@ class Annotations:
     captions: dict[str, list[str]]  # video id → sentences as the data set has them; also of videos in no split
     slices: dict[str, str] = field(default_factory=dict)  # video id → label of a group that is scored apart
     files: dict[str, str] = field(default_factory=dict)  # video id → stem of its file, where the two may differ
+    categories: dict[str, str] = field(default_factory=dict)  # video id → class of the whole video
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -47,6 +48,7 @@ def build_annotations(
     source: str,
     slices: dict[str, str] | None = None,
     files: dict[str, str] | None = None,
+    categories: dict[str, str] | None = None,
 ) -> Annotations:
     """Group by split and by video; refuse ids that are duplicate, unknown or without a sentence."""
     _refuse(duplicates(id_ for id_, _ in videos), f"{source}: duplicate video ids")
@@ -62,7 +64,9 @@ def build_annotations(
     blank = (id_ for id_, found in captions.items() if not all(sentence.strip() for sentence in found))
     _refuse(blank, f"{source}: videos with an empty caption")
     splits = {split: [id_ for id_, its_split in videos if its_split == split] for split in SPLITS}
-    return Annotations(splits=splits, captions=captions, slices=slices or {}, files=files or {})
+    return Annotations(
+        splits=splits, captions=captions, slices=slices or {}, files=files or {}, categories=categories or {}
+    )
 
 
 def _refuse(ids: Iterable[str], problem: str) -> None:

@@ -28,6 +28,7 @@ class Video(BaseModel):
     video_id: str
     split: str
     slice: str | None = None
+    category: int | str | None = None
 
 
 class Sentence(BaseModel):
@@ -55,6 +56,7 @@ def load_msrvtt(path: Path, *, rule: str) -> Annotations:
         ((sentence.video_id, sentence.caption) for sentence in sentences),
         source=str(path),
         slices={video.video_id: video.slice for video in videos if video.slice is not None},
+        categories={video.video_id: str(video.category) for video in videos if video.category is not None},
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pipeline.java import JavaError, JavaProcess, JavaRuntime
 from pipeline.metrics.jars import METEOR, jar_path
 
-TIMEOUT = 120.0  # seconds until the next answer; the first one waits for the paraphrase table to load
+TIMEOUT = 300.0  # seconds until the next answer; the first one waits for tables that a busy machine loads slowly
 STATISTICS = 23  # numbers in the answer to a SCORE line
 WORTH = 25_000  # pairs of sentences that take a process about as long as its tables take to load
 MOST = 8  # processes; each holds about a gigabyte

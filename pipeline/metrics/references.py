@@ -5,7 +5,7 @@ A file that names splits keeps them, so that a score can say of which split it i
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,19 @@ def _read_folder(path: Path) -> References:
     """What the assemble stage wrote, or a data set's annotations under their usual names."""
     if (path / "captions.json").is_file():
         return _from_object(read_json(path / "captions.json"), path)
-    for names, load in (
-        (msrvtt.TRAIN_VAL + msrvtt.ALL, lambda folder: msrvtt.load_msrvtt(folder, rule="file")),
-        (vatex.TRAIN, vatex.load_vatex),
-        ((*msvd.CORPUS, msvd.WHOLE_TEXT, *(text.format("train") for text in msvd.SPLIT_TEXT)), msvd.load_msvd),
-    ):
-        if first_file(path, names):
-            return _of_annotations(load(path))
+    halves = [file for names in (msrvtt.TRAIN_VAL, msrvtt.TEST) if (file := first_file(path, names))]
+    if files := halves or [path / name for name in msrvtt.ALL if (path / name).is_file()][:1]:
+        return _together([read_references(file) for file in files])
+    if first_file(path, vatex.TRAIN):
+        return _of_annotations(vatex.load_vatex(path))
+    if first_file(path, (*msvd.CORPUS, msvd.WHOLE_TEXT, *(text.format("train") for text in msvd.SPLIT_TEXT))):
+        return _of_annotations(msvd.load_msvd(path))
     raise InputError(f"{path} holds no references under a known name; allowed are {ALLOWED}")
+
+
+def _together(parts: Sequence[References]) -> References:
+    captions = {id_: texts for part in parts for id_, texts in part.captions.items()}
+    return References(captions, {id_: split for part in parts for id_, split in part.splits.items()})
 
 
 def _of_annotations(annotations: Annotations) -> References:

@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from pipeline.papers.tables import PaperTable
 from pipeline.report.charts import Chart, chart
 from pipeline.report.features import StoreFacts
 from pipeline.report.figures import make_figures
@@ -46,6 +47,7 @@ def render(
     videos: int,
     folder: str,
     origin: dict[str, str],
+    papers: Sequence[PaperTable] = (),
 ) -> str:
     environment = page_environment()
     return environment.get_template("page.html").render(
@@ -64,6 +66,7 @@ def render(
         metrics=page_metrics(runs),
         score_rows=score_rows(runs),
         baseline=_baseline(runs),
+        papers=papers,
         seed_rows=seed_rows(runs, metrics=page_metrics(runs)),
         slice_rows=slice_rows(runs),
         slice_sizes=_slice_sizes(runs, captions),

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from pipeline.params import Assemble, Dataset
     from pipeline.vocabulary import Vocabulary
 
+CATEGORIES = Path("features/category")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", type=Path, default=Path("data/index"), help="video index (default: %(default)s)")
     parser.add_argument("--store", type=Path, help="instead of an index: the videos of this feature store")
     parser.add_argument("--out", type=Path, default=Path("data/captions"), help="folder written (default: %(default)s)")
+    parser.add_argument("--categories", type=Path, default=CATEGORIES, help="store of classes (default: %(default)s)")
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -31,6 +34,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         index=args.index,
         store=args.store,
         out=args.out,
+        categories=args.categories,
         params=params.assemble,
         max_failed=params.decode.max_failed,
         console=console,
@@ -43,11 +47,12 @@ def run(
     index: Path,
     store: Path | None = None,
     out: Path,
+    categories: Path | None = None,
     params: Assemble,
     max_failed: int = 0,
     console: Console,
 ) -> dict[str, Any]:
-    """Write captions.json, vocabulary.json and statistics.json into `out`; return the statistics."""
+    """Write captions, vocabulary and statistics into `out`, and the store of classes; return the statistics."""
     from pipeline.corpus import write_corpus
     from pipeline.datasets import load_annotations, match_videos, require_match
     from pipeline.publish import write_json
@@ -70,8 +75,24 @@ def run(
     write_corpus(out, corpus)
     write_json(out / "vocabulary.json", vocabulary.to_json())
     write_json(out / "statistics.json", statistics)
+    if categories is not None:
+        _write_categories(categories, corpus.categories)
     _show(statistics, console)
     return statistics
+
+
+def _write_categories(folder: Path, categories: dict[str, str]) -> None:
+    """One row a video, one-hot: the class that the data set gives the whole video. Empty where it gives none."""
+    import numpy as np
+
+    from pipeline.store import VideoFeatures, rows_of, write_store
+
+    names = sorted(set(categories.values()), key=lambda name: (len(name), name))  # 9 before 10
+    one_hot = dict(zip(names, np.eye(len(names), dtype=np.float32), strict=True))
+    videos = {
+        id_: VideoFeatures(tensors={"label": one_hot[name][None]}, rows=rows_of(1)) for id_, name in categories.items()
+    }
+    write_store(folder, videos, fingerprint={"extractor": "category", "classes": names})
 
 
 def _in_index(folder: Path) -> tuple[set[str], set[str]]:
@@ -122,6 +143,7 @@ def _corpus(annotations: Annotations, match: Match, *, unusable: set[str]) -> Co
         splits={split: [usable[id_] for id_ in ids] for split, ids in splits.items()},
         captions=captions,
         slices={usable[id_]: annotations.slices[id_] for id_ in chosen if id_ in annotations.slices},
+        categories={usable[id_]: annotations.categories[id_] for id_ in chosen if id_ in annotations.categories},
     )
 
 

@@ -25,7 +25,9 @@ METRICS = Path("metrics.json")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", help="a captioned run, an entry of the section `train` in params.yaml")
+    parser.add_argument(
+        "run", nargs="?", help="a captioned run: an entry of `train` in params.yaml, or any predictions/RUN.json"
+    )
     files = parser.add_argument_group("files instead of a run")
     files.add_argument("--predictions", type=Path, metavar="P", help="captions by id: COCO results, JSON or JSONL")
     files.add_argument("--references", type=Path, metavar="R", help="MSR-VTT, MSVD, VATEX or COCO, JSON or JSONL")
@@ -52,10 +54,12 @@ def _evaluate_run(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.params import load_params, pick
 
     name, params = args.run, load_params()
-    pick(params.train, name, kind="run")
+    predictions = Path("predictions") / f"{name}.json"
+    if not predictions.is_file():  # an ensemble or a fusion is no entry of params.yaml
+        pick(params.train, name, kind="run")
     return run(
         name,
-        predictions=Path("predictions") / f"{name}.json",
+        predictions=predictions,
         captions=Path("data/captions"),
         metrics=Path("metrics") / name / "scores.json",
         evaluation=Path("evaluation") / f"{name}.json",

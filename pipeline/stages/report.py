@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.console import Console
 
 if TYPE_CHECKING:
+    from pipeline.papers.tables import PaperTable
     from pipeline.params import Report
     from pipeline.report.results import MissingRun, Scores, Sources
 
@@ -25,11 +26,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.params import load_params
+    from pipeline.report.papers import read_tables
     from pipeline.report.results import Sources
 
     params = load_params()
+    papers = read_tables(params, sources=Sources())
     if args.show:
-        return show(list(params.train), sources=Sources(), page=args.out, console=console)
+        return show(list(params.train), sources=Sources(), page=args.out, papers=papers, console=console)
     return run(
         dataset=params.dataset.name,
         runs=list(params.train),
@@ -38,6 +41,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         out=args.out,
         tables=TABLES,
         params=params.report,
+        papers=papers,
         console=console,
     )
 
@@ -51,6 +55,7 @@ def run(
     out: Path,
     tables: Path | None = None,
     params: Report,
+    papers: Sequence[PaperTable] = (),
     console: Console,
 ) -> dict[str, Any]:
     """Write the page of all `runs` that were evaluated, and their `tables`; name the command that makes each other."""
@@ -86,17 +91,21 @@ def run(
         videos=videos,
         folder=folder.name,
         origin=origin.code_version(Path(__file__).parent),
+        papers=papers,
     )
     write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page
     if tables:
         write_tables(tables, found)
+    _print_papers(papers, console)
     _name_missing(missing, console)
     console.say(f"report: {out} ({len(found)} runs, {videos} videos)")
     return {"page": str(out), "runs": [one.name for one in found], "missing": [one.name for one in missing]}
 
 
-def show(runs: Sequence[str], *, sources: Sources, page: Path, console: Console) -> dict[str, Any]:
-    """The table of scores and where the page is."""
+def show(
+    runs: Sequence[str], *, sources: Sources, page: Path, papers: Sequence[PaperTable] = (), console: Console
+) -> dict[str, Any]:
+    """The table of scores, the papers' tables, and where the page is."""
     from pipeline.errors import InputError
     from pipeline.report.results import missing_runs, read_scores
 
@@ -106,6 +115,7 @@ def show(runs: Sequence[str], *, sources: Sources, page: Path, console: Console)
     absent = {one.name for one in missing}
     scores = {name: read_scores(name, sources=sources) for name in runs if name not in absent}
     _print_scores(scores, console)
+    _print_papers(papers, console)
     _name_missing(missing, console)
     console.say(f"report: {page.resolve()}")
     return {"page": str(page), "scores": {name: found.scores for name, found in scores.items()}}
@@ -120,6 +130,23 @@ def _print_scores(scores: dict[str, Scores], console: Console) -> None:
     rows = [[name, *(table.get(metric, "-") for metric in metrics)] for name, table in tables.items() if table]
     if rows:
         console.table(["run", *metrics], rows)
+
+
+def _print_papers(papers: Sequence[PaperTable], console: Console) -> None:
+    """Tables of which a run exists; the others by the command that begins them."""
+    for table in papers:
+        if table.has_runs:
+            columns = ("row", *table.metrics, "run here", *(f"our {metric}" for metric in table.metrics), "differs")
+            blank = ["-"] * len(table.metrics)
+            rows = [
+                (line.row, *line.published, line.run or "-", *(line.ours or blank), "; ".join(line.remarks))
+                for line in table.lines
+            ]
+            console.table(columns, rows, title=table.title)
+    begun = {table.recipe for table in papers if table.has_runs}
+    others = dict.fromkeys(table.recipe for table in papers if table.recipe not in begun)
+    if others:
+        console.say(f"papers without a run here: {', '.join(others)}   next: framescribe paper NAME")
 
 
 def _name_missing(missing: Sequence[MissingRun], console: Console) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -20,6 +20,7 @@ from pipeline.store.features import ROW_COLUMNS, Rows, VideoFeatures, rows_of
 from pipeline.store.writer import write_store
 
 HDF5 = {".h5", ".hdf5", ".hdf"}
+STEADY = 0.01  # a channel that moves less than this says nothing, and would be all noise at deviation 1
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,34 @@ class Foreign(Mapping[str, VideoFeatures]):
     tensor: str  # the name of an array that has none
     row_seconds: float = float("nan")
     scale: float = 1.0
+    standards: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # tensor -> mean, deviation
 
     def __getitem__(self, video_id: str) -> VideoFeatures:
         arrays = _arrays(self.videos[video_id], self.tensor)
         table = {column: arrays.pop(f"rows.{column}") for column in ROW_COLUMNS if f"rows.{column}" in arrays}
         if len(table) == len(ROW_COLUMNS):
             return VideoFeatures(tensors=arrays, rows=Rows(**table))
-        arrays = {name: _scaled(np.atleast_2d(array), self.scale) for name, array in arrays.items()}
+        arrays = {name: self._scaled(name, np.atleast_2d(array)) for name, array in arrays.items()}
         counts = {len(array) for array in arrays.values()}
         if len(counts) != 1:
             raise InputError(f"'{video_id}': its arrays have {sorted(counts)} rows; they must have the same number")
         return VideoFeatures(tensors=arrays, rows=rows_of(counts.pop(), seconds=self.row_seconds))
+
+    def _scaled(self, name: str, array: np.ndarray) -> np.ndarray:
+        if not self.standards and self.scale == 1.0:
+            return array
+        mean, deviation = self.standards.get(name, (np.float32(0), np.float32(1)))
+        return ((array.astype(np.float32) - mean) / deviation * self.scale).astype(array.dtype)
+
+    def standardized(self) -> Foreign:
+        """The same with every channel at mean 0 and deviation 1 over the rows of all videos."""
+        sums: dict[str, Any] = {}
+        for video in self.values():
+            for name, array in video.items():
+                rows = array.reshape(-1, array.shape[-1]).astype(np.float64)
+                parts = np.array([np.full(rows.shape[1], len(rows)), rows.sum(0), (rows**2).sum(0)])  # (3, C)
+                sums[name] = sums.get(name, 0) + parts
+        return replace(self, standards={name: _standard(*parts) for name, parts in sums.items()})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.videos)
@@ -57,6 +75,7 @@ def import_features(
     row_seconds: float = float("nan"),
     suffix: str = "",
     scale: float = 1.0,
+    standardize: bool = False,
 ) -> dict[str, Any]:
     """Make a store of `source`; `suffix` is an ending of the names there that is not part of the video's id."""
     with _opened(source) as (videos, files):
@@ -69,7 +88,10 @@ def import_features(
         record = {"imported": True, "weights": "unknown", "source_sha256": record_sha256(origin)}
         record |= {"row_seconds": None if np.isnan(row_seconds) else row_seconds}
         record |= {} if scale == 1.0 else {"scale": scale}
-        return write_store(out, Foreign(named, tensor, row_seconds, scale), fingerprint=record)
+        record |= {"standardized": True} if standardize else {}
+        foreign = Foreign(named, tensor, row_seconds)
+        foreign = replace(foreign.standardized() if standardize else foreign, scale=scale)
+        return write_store(out, foreign, fingerprint=record)
 
 
 def _decoded(name: str, files: list[Path]) -> str:
@@ -155,8 +177,11 @@ def _arrays(place: Any, tensor: str) -> dict[str, np.ndarray]:
     return {tensor: np.asarray(place)}
 
 
-def _scaled(array: np.ndarray, scale: float) -> np.ndarray:
-    return array if scale == 1.0 else (array * np.float32(scale)).astype(array.dtype)
+def _standard(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and deviation of each channel; one that never changes is left at its size."""
+    mean = total / count
+    deviation = np.sqrt(np.maximum(squares / count - mean**2, 0))
+    return mean.astype(np.float32), np.where(deviation > STEADY, deviation, 1).astype(np.float32)
 
 
 def _array(path: Path) -> np.ndarray:

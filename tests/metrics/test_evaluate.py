@@ -163,3 +163,11 @@ def test_an_unknown_run_lists_those_there_are(project: Path, capsys: pytest.Capt
 def test_half_an_instruction_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", *arguments]) == 2
     assert "both --predictions and --references" in capsys.readouterr().err
+
+
+def test_a_fusion_or_ensemble_is_scored_by_the_name_of_its_predictions(project: Path) -> None:
+    (project / "predictions/lstm.json").rename(project / "predictions/lstm-or-gru.json")
+
+    assert main(["evaluate", "lstm-or-gru", "--quiet"]) == 0
+
+    assert "CIDEr-D" in json.loads((project / "metrics/lstm-or-gru/scores.json").read_text())["scores"]

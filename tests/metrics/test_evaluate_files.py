@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
+from pipeline.metrics.references import read_references
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
 
@@ -119,6 +120,33 @@ def test_msvds_text_goes_by_clip_number(folder: Path, capsys: pytest.CaptureFixt
         assert evaluate(said, path, "--tokenizer", "none", "--split", "test") == 0
         assert metrics()["scores"]["CIDEr-D"] == pytest.approx(CIDER, abs=1e-6)
         assert metrics()["provenance"]["split"] == "test"
+
+
+CSV = ["VideoID,Start,End,WorkerID,Source,AnnotationTime,Language,Description"]
+FOLDERS: dict[str, dict[str, Any]] = {
+    "msrvtt": {"train_val_videodatainfo.json": {"videos": [], "sentences": SENTENCES[:4]}}
+    | {"test_videodatainfo.json": {"videos": [], "sentences": SENTENCES[6:]}}
+    | {"readme.txt": "not read"},
+    "msrvtt test only": {"test_videodatainfo.json": MSRVTT | {"videos": [], "sentences": SENTENCES}},
+    "demo": {"annotations.json": {"videos": [], "sentences": SENTENCES}},
+    "vatex": {f"vatex_{split}_v1.0.json": [{"videoID": split, "enCap": ["x"]}] for split in ("training", "validation")}
+    | {"vatex_public_test_english_v1.1.json": REFERENCES["vatex.json"]},
+    "msvd": {"video_corpus.csv": "\n".join([*CSV, *(f"y{v},0,9,1,clean,5,English,{text}" for v, text in PAIRS)])}
+    | {"youtube_mapping.txt": "".join(f"y{video}_0_9 vid{video}\n" for video in GOLDEN_REFERENCES)},
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_data_sets_folder_is_known_by_its_files(folder: Path, name: str) -> None:
+    for file, value in FOLDERS[name].items():
+        write(folder / "in" / file, value)
+
+    captions = read_references(folder / "in").captions
+
+    wanted = {("vid" if name == "msvd" else "") + video: texts for video, texts in GOLDEN_REFERENCES.items()}
+    if name == "msrvtt":
+        wanted["2"] = wanted["2"][:1]
+    assert {video: texts for video, texts in captions.items() if video in wanted} == wanted
 
 
 def test_what_the_record_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

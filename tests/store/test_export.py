@@ -144,6 +144,19 @@ def test_an_npz_file_of_all_videos(tmp_path: Path) -> None:
     }
 
 
+def test_channels_can_be_standardized(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0)
+    feat = numbers.normal([5, -3, 7], [2, 0.5, 0], (4, 6, 3)).astype(np.float32)  # the last one never changes
+    np.savez(tmp_path / "all.npz", ids=np.array(list("abcd")), feat=feat)
+    import_features(tmp_path / "all.npz", tmp_path / "store", tensor="pool", standardize=True, scale=0.5)
+    store = open_store(tmp_path / "store")
+    rows = np.concatenate([store[video]["pool"] for video in "abcd"])
+
+    np.testing.assert_allclose(rows.mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(rows.std(0), [0.5, 0.5, 0], atol=1e-5)
+    assert store.fingerprint["standardized"]
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [

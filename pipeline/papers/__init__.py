@@ -1,0 +1,1 @@
+"""The papers as recipes: what their rows need, how params.yaml becomes one of them, and what they published."""

@@ -1,0 +1,77 @@
+"""A recipe into params.yaml: four sections become the recipe's, comments and all; the data set's paths stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.editing import edited
+from pipeline.errors import UsageError
+from pipeline.papers.recipes import SECTIONS, extractor_entry, recipe_path
+from pipeline.params import PARAMS_FILE
+
+FORMER = Path("params.before.yaml")
+
+
+def applied(name: str) -> str:
+    """The text of params.yaml with the recipe in it, if that is valid."""
+    text = edited(changes_of(name))
+    return re.sub(r"\n+(?=(?:assemble|train|caption|evaluate):)", "\n\n", text)  # one empty line between sections
+
+
+def changes_of(name: str) -> Callable[[Any], None]:
+    """What `editing.edit_params` lets work on the document."""
+    from ruamel.yaml import YAML
+
+    recipe = YAML(typ="rt").load(recipe_path(name).read_text())
+
+    def change(document: Any) -> None:
+        entries = {each: extractor_entry(each, changes) for each, changes in recipe["extract"].items()}
+        document["extract"] = _laid_out(entries)
+        for section in SECTIONS[1:]:
+            document[section] = recipe[section]
+        dataset, about = document["dataset"], recipe["recipe"]
+        if dataset["name"] == about["dataset"] and dataset.get("split", "standard") != about.get("split", "standard"):
+            dataset["split"] = about.get("split", "standard")
+
+    return change
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """(key, before, after) of what is not the same; entries of extract and train that come and go, by their names."""
+    found = []
+    for section in ("dataset", *SECTIONS):
+        old, new = before.get(section, {}), after.get(section, {})
+        if section in ("extract", "train"):
+            gone, come = [key for key in old if key not in new], [key for key in new if key not in old]
+            found += [(section, ", ".join(gone) or "-", ", ".join(come) or "-")] if gone or come else []
+            found += [
+                (f"{section}.{key}", "as it was", "changed") for key in old if key in new and old[key] != new[key]
+            ]
+        else:
+            keys = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
+            found += [(f"{section}.{key}", str(old.get(key, "-")), str(new.get(key, "-"))) for key in keys]
+    return found
+
+
+def undo(*, path: Path = PARAMS_FILE, former: Path = FORMER) -> None:
+    if not former.is_file():
+        raise UsageError(f"there is no {former}: no recipe was applied here", hint="framescribe paper")
+    former.replace(path)
+
+
+def _laid_out(entries: Mapping[str, Mapping[str, Any]]) -> Any:
+    """One value a line, lists and dictionaries inside on theirs: as params.yaml is written by hand."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+    document = CommentedMap()
+    for name, entry in entries.items():
+        document[name] = CommentedMap(entry)
+        for key, value in entry.items():
+            if isinstance(value, dict | list):
+                inner = CommentedMap(value) if isinstance(value, dict) else CommentedSeq(value)
+                inner.fa.set_flow_style()
+                document[name][key] = inner
+    return document

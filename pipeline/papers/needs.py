@@ -1,0 +1,170 @@
+"""What a recipe needs before anything starts: features, weights, disk and, roughly, hours.
+
+Sizes come from the video index when it is there, else from what the data set is known to hold. Hours are multiply-adds
+divided by a rate: good to tell an evening from a month, not more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.cards import read_cards
+from pipeline.papers.recipes import Recipe
+from pipeline.params import Extract, Sampling, Schedule
+from pipeline.sampling import sample
+from pipeline.weights import NONE, RANDOM, REGISTRY, WITHOUT_FILE, status
+
+CORE = 25.0  # G multiply-adds a second of one core: I3D 22, Inception-V4 25, ResNet-152 32, measured eagerly
+GPU = 1500.0  # assumed, not measured
+COPIES = 2  # a store, and the feature cache beside it
+BACKWARD = 3  # a training step in forward passes
+GMAC = {  # of one row, counted or taken from the network's own publication
+    "timm:inception_v4": 12.3,
+    "resnext101_3d": 4.8,
+    "torchvision:resnet152": 11.5,
+    "torchvision:resnext101_32x8d": 16.4,
+    "i3d_rgb": 27.9,
+    "i3d_flow": 500.0,  # TV-L1 of 16 pairs, which takes a processor as long as 17 windows
+    "ir_csn152": 97.6,
+    "c3d": 38.5,
+    "bottom_up_r101": 960.0,  # of which 880 are res5 of 300 proposals
+    "maskrcnn_resnet50_fpn": 400.0,  # detector, and both networks on the whole frame
+    "vggish": 0.9,
+}
+
+
+@dataclass(frozen=True)
+class Clips:
+    """`count` videos of this length."""
+
+    count: int
+    frames: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Library:
+    clips: Sequence[Clips]
+    captions: int  # of training
+    source: str
+
+    @property
+    def videos(self) -> int:
+        return sum(clips.count for clips in self.clips)
+
+
+def _published(videos: int, seconds: float, captions: int) -> Library:
+    return Library([Clips(videos, round(25 * seconds), seconds)], captions, "published sizes, 25 frames a second")
+
+
+PUBLISHED = {  # videos, mean seconds, training captions
+    ("msrvtt", "standard"): _published(10_000, 14.8, 130_260),
+    ("msrvtt", "dualafr"): _published(7_010, 14.8, 110_260),
+    ("msvd", "standard"): _published(1_970, 9.7, 48_779),
+    ("vatex", "standard"): _published(34_156, 10.0, 254_420),
+    ("mvad", "standard"): _published(46_587, 6.2, 44_976),
+}
+
+
+@dataclass(frozen=True)
+class FeatureNeed:
+    name: str
+    outputs: dict[str, list[int]]
+    weights: str
+    state: str
+    licence: str
+    rows: int
+    bytes: int
+    gmac: float
+
+
+@dataclass(frozen=True)
+class Needs:
+    library: Library
+    features: list[FeatureNeed]
+    row_gmac: float  # training of the main run
+    all_gmac: float  # of every run
+
+    @property
+    def disk(self) -> int:
+        return COPIES * sum(feature.bytes for feature in self.features)
+
+    @property
+    def extract_gmac(self) -> float:
+        return sum(feature.gmac for feature in self.features)
+
+    @property
+    def missing(self) -> list[str]:
+        names = [feature.weights for feature in self.features if feature.state not in {"present", "not needed"}]
+        return list(dict.fromkeys(names))
+
+
+def needs_of(recipe: Recipe, library: Library) -> Needs:
+    def training(run: str) -> float:
+        passes = sum(stage.epochs * _passes(stage) for stage in recipe.train[run].stages)
+        return library.captions * passes * recipe.recipe.caption_gmac
+
+    features = [_feature(name, entry, library) for name, entry in recipe.extract.items()]
+    return Needs(library, features, training(recipe.recipe.main), sum(map(training, recipe.train)))
+
+
+def library_of(recipe: Recipe, *, index: Path | None) -> Library:
+    """`index` is the video index of the recipe's own data set, if there is one."""
+    published = PUBLISHED[recipe.recipe.dataset, recipe.recipe.split]
+    if index is None or not (index / "index.jsonl").is_file():
+        return published
+    from pipeline.index import read_index
+
+    clips = [Clips(1, row.frames, row.duration) for row in read_index(index).rows.values()]
+    return Library(clips, published.captions, f"{index}")
+
+
+def row_count(sampling: Sampling, clips: Clips) -> int:
+    if sampling.hop is not None:
+        return max(1, int(clips.seconds / sampling.hop))
+    times = np.arange(clips.frames) * (clips.seconds / max(clips.frames, 1))
+    return len(sample(sampling, frames=clips.frames, times=times, duration=clips.seconds))
+
+
+def core_hours(gmac: float) -> float:
+    return gmac / CORE / 3600
+
+
+def gpu_hours(gmac: float) -> float:
+    return gmac / GPU / 3600
+
+
+def _feature(name: str, entry: Extract, library: Library) -> FeatureNeed:
+    card = next(card for card in read_cards().values() if _same_network(card.params, entry))
+    shapes = {output: card.taps[output] for output in entry.outputs}
+    rows = sum(clips.count * row_count(entry.sampling, clips) for clips in library.clips)
+    numbers = sum(prod(shape) for shape in shapes.values())
+    size = rows * numbers * np.dtype(entry.dtype).itemsize
+    return FeatureNeed(
+        name, shapes, entry.weights, weights_state(entry.weights), card.licence, rows, size, rows * GMAC[entry.network]
+    )
+
+
+def _same_network(one: Extract, other: Extract) -> bool:
+    return (one.family, one.network, one.options.get("regions")) == (
+        other.family,
+        other.network,
+        other.options.get("regions"),
+    )
+
+
+def weights_state(weights: str) -> str:
+    if weights in WITHOUT_FILE:
+        return {RANDOM: "untrained", NONE: "not needed"}[weights]
+    return status(weights) if weights in REGISTRY else "unknown"
+
+
+def _passes(stage: Schedule) -> int:
+    """Of one caption in one epoch: with rewards a sentence is drawn and learnt from, and a greedy one said."""
+    learnt = BACKWARD if stage.cross_entropy or not stage.rewards else 0
+    return learnt + (BACKWARD + 1 if stage.rewards else 0)

@@ -1,0 +1,31 @@
+"""The papers' tables on the page and on the terminal: what was scored here, handed to `pipeline.papers.tables`."""
+
+from __future__ import annotations
+
+from pipeline.papers.recipes import known_recipes, read_recipe
+from pipeline.papers.tables import Made, PaperTable, paper_tables
+from pipeline.params import Params
+from pipeline.report.results import Evaluation, Sources, read_as, read_json, read_scores
+
+
+def read_tables(params: Params, *, sources: Sources) -> list[PaperTable]:
+    recipes = [read_recipe(name) for name in known_recipes()]
+    several = [row.run for recipe in recipes for table in recipe.tables for row in table.rows if row.commands]
+    made = [_made(name, sources=sources) for name in dict.fromkeys([*params.train, *several])]
+    return paper_tables(
+        recipes, [each for each in made if each is not None], dataset=params.dataset, planned=params.train
+    )
+
+
+def _made(name: str, *, sources: Sources) -> Made | None:
+    if not (sources.metrics / name / "scores.json").is_file():
+        return None
+    evaluation, record = sources.evaluation / f"{name}.json", sources.runs / name / "run.json"
+    stage = f"evaluate@{name}"
+    split = read_as(Evaluation, evaluation, stage=stage).provenance.get("split", "test") if evaluation.is_file() else ""
+    return Made(
+        name=name,
+        scores=read_scores(name, sources=sources).scores,
+        split=str(split),
+        record=read_json(record, stage=f"train@{name}") if record.is_file() else {},
+    )

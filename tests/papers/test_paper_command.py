@@ -1,0 +1,144 @@
+"""`framescribe paper`: it lists, shows, sets params.yaml and takes it back; it never starts anything."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cli import main
+from pipeline.papers.needs import Clips, library_of, needs_of, row_count
+from pipeline.papers.recipes import known_recipes, read_recipe
+from pipeline.params import Sampling, load_params
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def summary(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert main(["paper", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_alone_it_lists_the_recipes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["paper"]) == 0
+
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in known_recipes())
+
+
+def test_it_sets_params_and_says_what_is_needed_before_what_to_run(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (project / "params.yaml").read_text()
+
+    assert main(["paper", "g2l-msrvtt"]) == 0
+
+    shown = capsys.readouterr().out
+    wanted = (
+        "faster_rcnn_vg: missing",
+        "disk: about",
+        "hours, very roughly",
+        "framescribe dataset use msrvtt",
+        "framescribe weights fetch inception_v4",
+        "dvc repro evaluate@g2l",
+    )
+    places = [shown.index(text) for text in wanted]
+    assert places == sorted(places)
+    assert next(iter(load_params().train)) == "g2l"
+    assert (project / "params.before.yaml").read_text() == before
+    assert sorted(path.name for path in project.iterdir()) == ["params.before.yaml", "params.yaml"]  # nothing ran
+
+
+def test_undo_brings_back_every_byte(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (project / "params.yaml").read_bytes()
+    assert main(["paper", "vre-msvd", "--quiet"]) == 0
+    assert (project / "params.yaml").read_bytes() != before
+
+    assert main(["paper", "--undo"]) == 0
+    assert (project / "params.yaml").read_bytes() == before
+
+    assert main(["paper", "--undo"]) == 2
+    assert "no recipe was applied here" in capsys.readouterr().err
+
+
+def test_a_second_time_changes_nothing_and_keeps_the_way_back(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (project / "params.yaml").read_bytes()
+    assert summary(capsys, "vatex-vatex")["written"]
+
+    again = summary(capsys, "vatex-vatex")
+
+    assert (again["written"], again["changed"]) == (False, [])
+    assert (project / "params.before.yaml").read_bytes() == before
+
+
+def test_show_writes_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (project / "params.yaml").read_bytes()
+
+    shown = summary(capsys, "stats-msrvtt", "--show")
+
+    assert not shown["written"]
+    assert {"extract", "train"} <= set(shown["changed"])
+    assert (project / "params.yaml").read_bytes() == before
+    assert shown["next"][0] == "framescribe paper stats-msrvtt"
+
+
+def test_an_unknown_recipe_gets_the_list_and_the_nearest(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["paper", "g2l-msrvt"]) == 2
+
+    message = capsys.readouterr().err
+    assert "there is no recipe 'g2l-msrvt'; there are: dualafr-msrvtt, dualafr-msvd" in message
+    assert "next: framescribe paper g2l-msrvtt" in message
+
+
+def test_an_invalid_params_yaml_is_refused_and_left_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (project / "params.yaml").read_text().replace("max_failed: 0", "max_faild: 0")
+    (project / "params.yaml").write_text(text)
+
+    assert main(["paper", "g2l-msvd"]) == 2
+    assert "did you mean 'max_failed'?" in capsys.readouterr().err
+    assert (project / "params.yaml").read_text() == text
+
+
+def test_the_last_steps_of_vatex_fuse_and_score(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert summary(capsys, "vatex-vatex")["next"][-2:] == [
+        "framescribe fuse vatex_temporal_rl vatex_spatial_rl",
+        "framescribe evaluate vatex_temporal_rl-or-vatex_spatial_rl",
+    ]
+
+
+def test_rows_and_bytes_follow_from_the_sampling() -> None:
+    clip = Clips(count=1, frames=370, seconds=14.8)
+
+    assert row_count(Sampling(every=5), clip) == 74
+    assert row_count(Sampling(every=15, offset=5), clip) == 25
+    assert row_count(Sampling(count=20), clip) == 20
+    assert row_count(Sampling(hop=0.96), clip) == 15
+
+    recipe = read_recipe("g2l-msrvtt")
+    needs = needs_of(recipe, library_of(recipe, index=None))
+    sizes = {each.name: (each.rows, each.bytes) for each in needs.features}
+    assert sizes["inception_v4"] == (740_000, 740_000 * 1536 * 4)
+    assert sizes["faster_rcnn"] == (250_000, 250_000 * (16 * 2048 + 16 * 4 + 16 + 16 + 1) * 4)
+    assert needs.disk == 2 * sum(each.bytes for each in needs.features)
+
+
+@pytest.mark.parametrize("name", known_recipes())
+def test_needs_of_every_recipe_can_be_told(name: str) -> None:
+    recipe = read_recipe(name)
+
+    needs = needs_of(recipe, library_of(recipe, index=None))
+
+    assert all(each.gmac > 0 and each.bytes > 0 for each in needs.features)
+    assert 0 < needs.row_gmac <= needs.all_gmac

@@ -1,0 +1,57 @@
+"""The papers' tables on the page: a section of its own, well-formed, and absent where there is nothing to show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.console import Console
+from pipeline.papers.recipes import read_recipe
+from pipeline.papers.tables import Made, PaperTable, paper_tables
+from pipeline.params import Dataset, Report
+from pipeline.report.results import Sources
+from pipeline.stages import report
+from tests.report.test_page import Outline
+
+QUIET = Console(quiet=True)
+
+
+def tables() -> list[PaperTable]:
+    recipes = [read_recipe("g2l-msrvtt"), read_recipe("vre-msvd")]
+    name = "<b>mine</b>"
+    run = Made(
+        name=name, scores={"CIDEr-D": 0.48}, split="test", record={"params": recipes[0].train["g2l"].model_dump()}
+    )
+    dataset = Dataset(name="demo", videos="v", annotations="a")
+    return paper_tables(recipes, [run], dataset=dataset, planned={})
+
+
+def build(project: Sources, out: Path, papers: list[PaperTable]) -> str:
+    report.run(
+        dataset="demo",
+        runs=["attention", "mean_pool"],
+        sources=project,
+        out=out,
+        params=Report(examples=0),
+        papers=papers,
+        console=QUIET,
+    )
+    return out.read_text()
+
+
+def test_rows_runs_and_commands_are_in_the_section(project: Sources, tmp_path: Path) -> None:
+    text = build(project, tmp_path / "page.html", tables())
+
+    outline = Outline(text)
+    assert outline.complaints == []
+    section = text[text.index('<section id="papers"') :]
+    section = section[: section.index("</section>")]
+    assert section.count("<details") == 4  # two tables of each recipe
+    assert section.count('<details class="card" open>') == 2  # those with a run
+    assert "&lt;b&gt;mine&lt;/b&gt;" in section
+    assert "data set demo, not msrvtt" in section
+    assert "<code>framescribe paper vre-msvd</code>" in section
+    assert 'href="#papers"' in text
+
+
+def test_without_tables_there_is_no_section(project: Sources, tmp_path: Path) -> None:
+    assert 'id="papers"' not in build(project, tmp_path / "page.html", [])
