@@ -1,7 +1,8 @@
 """Levels of a network brought to the grid and the channels of the highest one (dualAFR, Eq. 3 and its baselines).
 
-Maps come as rows of 16 frames, (B, R, steps, h, w, C), that lie end to end; after a video's end they are zero. Each
-module here returns (B, D, R, H, W) with the grid of pool5, where only rows that a video has mean anything.
+Maps come as rows of 16 frames, (B, R, steps, h, w, C), that lie end to end; after a video's end they are zero. Rows of
+an image network's stages, (B, R, h, w, C), are one step each and have no reach in time. Each module here returns
+(B, D, R, H, W) with the grid of pool5, where only rows that a video has mean anything.
 """
 
 from __future__ import annotations
@@ -36,8 +37,13 @@ MLP_SIZE = 64  # hidden units where a whole row goes into one MLP: pool2 alone h
 def end_to_end(rows: Modality) -> tuple[Tensor, Tensor]:
     """The map of the video, (B, C, T, h, w), and which steps lie within it, (B, T)."""
     values = rows.values * _over(rows.mask, rows.values)
-    steps = values.flatten(1, 2)  # (B, T, h, w, C)
+    steps = values.flatten(1, 2) if values.dim() == 6 else values  # (B, T, h, w, C)
     return steps.permute(0, 4, 1, 2, 3), steps.ne(0).flatten(2).any(-1)
+
+
+def over_time(size: int, rows: Modality) -> int:
+    """Steps of an extent that is `size` cells in space: the same where a row has steps, one where it is a picture."""
+    return size if rows.values.dim() == 6 else 1
 
 
 class Convolution(nn.Module):
@@ -51,7 +57,7 @@ class Convolution(nn.Module):
     def forward(self, rows: Modality) -> Tensor:
         maps, real = end_to_end(rows)
         found = F.relu(self.convolution(maps)) * real[:, None, :, None, None]  # zero never wins against real steps
-        return F.max_pool3d(found, self.ratio, ceil_mode=True)
+        return F.max_pool3d(found, (over_time(self.ratio, rows), self.ratio, self.ratio), ceil_mode=True)
 
 
 class Identity(nn.Module):
@@ -67,26 +73,42 @@ class Pooling(nn.Module):
     def __init__(self, channels: int, width: int, level: Level, *, largest: bool) -> None:
         super().__init__()
         self.field, self.ratio = level.field, level.ratio
-        self.padding = (level.field - level.ratio) // 2
         self.largest = largest
         self.embed = _mlp(channels, width)
 
     def forward(self, rows: Modality) -> Tensor:
         maps, real = end_to_end(rows)
         real = real[:, None, :, None, None].expand(-1, 1, -1, *maps.shape[3:])  # (B, 1, T, h, w)
-        return _per_place(self.embed, self._largest(maps, real) if self.largest else self._mean(maps, real))
+        seen = Window(*((over_time(size, rows), size, size) for size in (self.field, self.ratio)))
+        return _per_place(self.embed, (_largest if self.largest else _average)(maps, real, seen))
 
-    def _largest(self, maps: Tensor, real: Tensor) -> Tensor:
-        known = maps.masked_fill(~real, -torch.inf)
-        found = F.max_pool3d(known, self.field, self.ratio, self.padding, ceil_mode=True)
-        return found.masked_fill(found.isinf(), 0.0)  # rows after the end
 
-    def _mean(self, maps: Tensor, real: Tensor) -> Tensor:
-        return self._sum(maps) / self._sum(real.to(maps.dtype)).clamp(min=1)
+class Window(NamedTuple):
+    """What a step of pool5 sees of a level, and how far it lies from the next: (time, height, width) each."""
 
-    def _sum(self, maps: Tensor) -> Tensor:
-        wide = F.pad(maps, [self.padding] * 6)  # by hand: avg_pool3d refuses a window larger than the map itself
-        return F.avg_pool3d(wide, self.field, self.ratio, ceil_mode=True, divisor_override=1)
+    field: tuple[int, int, int]
+    step: tuple[int, int, int]
+
+    @property
+    def padding(self) -> tuple[int, int, int]:
+        time, height, width = ((field - step) // 2 for field, step in zip(self.field, self.step, strict=True))
+        return time, height, width
+
+
+def _largest(maps: Tensor, real: Tensor, seen: Window) -> Tensor:
+    known = maps.masked_fill(~real, -torch.inf)
+    found = F.max_pool3d(known, seen.field, seen.step, seen.padding, ceil_mode=True)
+    return found.masked_fill(found.isinf(), 0.0)  # rows after the end
+
+
+def _average(maps: Tensor, real: Tensor, seen: Window) -> Tensor:
+    return _sum(maps, seen) / _sum(real.to(maps.dtype), seen).clamp(min=1)
+
+
+def _sum(maps: Tensor, seen: Window) -> Tensor:
+    time, height, width = seen.padding  # by hand: avg_pool3d refuses a window larger than the map itself
+    wide = F.pad(maps, [width, width, height, height, time, time])
+    return F.avg_pool3d(wide, seen.field, seen.step, ceil_mode=True, divisor_override=1)
 
 
 class Hypercolumn(nn.Module):
@@ -102,15 +124,17 @@ class Hypercolumn(nn.Module):
         lengths = real.sum(1, keepdim=True).clamp(min=1)  # (B, 1)
         for axis in (3, 4):
             side = torch.full_like(lengths, maps.shape[axis])
-            maps = self._middles(maps, axis, side)
-        return _per_place(self.embed, self._middles(maps, 2, lengths))
+            maps = _middles(maps, axis, side, ratio=self.ratio)
+        return _per_place(self.embed, _middles(maps, 2, lengths, ratio=over_time(self.ratio, rows)))
 
-    def _middles(self, maps: Tensor, axis: int, lengths: Tensor) -> Tensor:
-        """Halfway between the two steps around the middle; a middle beyond the end is the last step."""
-        starts = torch.arange(0, maps.shape[axis], self.ratio, device=maps.device)
-        around = [starts + (self.ratio - 1) // 2, starts + self.ratio // 2]
-        before, after = (_take(maps, axis, torch.minimum(at, lengths - 1)) for at in around)
-        return (before + after) / 2
+
+def _middles(maps: Tensor, axis: int, lengths: Tensor, *, ratio: int) -> Tensor:
+    """Halfway between the two steps around the middle; a middle beyond the end is the last step."""
+    starts = torch.arange(0, maps.shape[axis], ratio, device=maps.device)
+    before, after = (
+        _take(maps, axis, torch.minimum(starts + at, lengths - 1)) for at in ((ratio - 1) // 2, ratio // 2)
+    )
+    return (before + after) / 2
 
 
 class WholeRow(nn.Module):

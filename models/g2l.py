@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 
 from models.base import Captioner, Features, Input, Modality, State, Step
 from models.gumbel import gumbel_top_k, top_k
-from models.layers import BilinearAttention, real_regions, side_by_side
+from models.layers import BilinearAttention, as_regions, real_regions, side_by_side
 
 GROUP = 3  # frames that share one frame with regions: every 15th of the video, where appearance has every 5th
 SAMPLERS = ("gumbel", "straight_through", "argmax")
@@ -84,7 +84,7 @@ class G2l(Captioner):
         if self.compact is not None:
             state |= self._memory("aligned", *side_by_side([*views.values()]))
         if self.key_frames:
-            state |= self._regions(features["regions"], frames=state["aligned mask"])
+            state |= self._regions(as_regions(features["regions"]), frames=state["aligned mask"])
         rest = torch.zeros_like(state["appearance"][:, 0, :1]).expand(-1, self.upper.hidden_size)
         return state | {"lower": rest, "upper": rest}
 

@@ -28,6 +28,11 @@ def side_by_side(parts: Sequence[Modality]) -> Modality:
     return Modality(values, torch.stack([part.mask[:, :length] for part in parts]).all(0))
 
 
+def as_regions(rows: Modality) -> Modality:
+    """Rows of N regions, (B, M, N, C); where they are maps, (B, M, h, w, C), their cells are the regions."""
+    return Modality(rows.values.flatten(2, -2), rows.mask)
+
+
 def real_regions(rows: Modality) -> Tensor:
     """Which of N regions are there, (B, M, N): extractors fill up with zeros a frame that has fewer."""
     return rows.mask.unsqueeze(-1) & rows.values.ne(0).any(-1)

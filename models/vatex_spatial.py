@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from models.base import Features, Input, Modality
-from models.layers import real_regions
+from models.layers import as_regions, real_regions
 from models.top_down import TopDown
 
 
@@ -24,7 +24,7 @@ class VatexSpatial(TopDown):
         return sizes["objects"]
 
     def memory(self, features: Features) -> Modality:
-        objects = features["objects"]  # (B, M, N, C)
+        objects = as_regions(features["objects"])  # (B, M, N, C)
         return Modality(objects.values.flatten(1, 2), real_regions(objects).flatten(1))
 
     def attended(self, weights: Tensor) -> dict[str, Tensor]:

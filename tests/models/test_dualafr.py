@@ -258,3 +258,38 @@ def test_hard_training_reads_every_caption_several_times() -> None:
 def test_impossible_options_say_what_is_allowed(options: dict[str, Any], inputs: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make(inputs, **options)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "mlp"])
+def test_pictures_reach_no_further_than_themselves_in_time(kind: str) -> None:
+    """Rows of an image network's stages, 16, 8, 4 and 2 cells wide: a grid of 2 x 2 for each picture."""
+    for name, level in LEVELS.items():
+        torch.manual_seed(0)
+        align = make_alignment(kind, name, channels=CHANNELS[name], width=5)
+        side = 2 * level.ratio
+        values = torch.rand(1, 3, side, side, CHANNELS[name])
+        both = align(Modality(values, torch.ones(1, 3, dtype=torch.bool)))
+        alone = align(Modality(values[:, :1], torch.ones(1, 1, dtype=torch.bool)))
+
+        assert both.shape == (1, 5, 3, 2, 2)
+        if kind != "conv":  # a convolution sees the neighbours
+            torch.testing.assert_close(both[:, :, :1], alone)
+
+
+def test_levels_of_pictures_are_captioned() -> None:
+    """Padding after a video's last picture changes nothing."""
+    widths = {"pool2": 16, "pool3": 8, "pool4": 4, "pool5": 2}
+    stages = {name: torch.rand(1, 2, side, side, CHANNELS[name]) for name, side in widths.items()}
+    fc7 = Modality(torch.rand(1, 2, 6), torch.ones(1, 2, dtype=torch.bool))
+    model = make(align="max")
+
+    def logits(rows: int) -> Tensor:
+        maps = {
+            name: torch.cat([each, torch.full((1, rows - 2, *each.shape[2:]), 9.0)], 1) for name, each in stages.items()
+        }
+        mask = torch.arange(rows).unsqueeze(0) < 2
+        state = model.encode({name: Modality(each, mask) for name, each in maps.items()} | {"fc7": fc7})
+        moved = model.step(model.step(state, torch.tensor([BOS])).state, torch.tensor([5]))
+        return model.logits(moved.output)
+
+    torch.testing.assert_close(logits(2), logits(4))

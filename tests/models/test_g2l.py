@@ -233,3 +233,12 @@ def test_the_papers_sizes() -> None:
 def test_impossible_options_say_what_is_allowed(options: dict[str, Any], inputs: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make(inputs, **options)
+
+
+def test_cells_of_a_map_are_regions() -> None:
+    features = video()
+    values, mask = features["regions"]  # (1, 3, 4, 5)
+    maps = {**features, "regions": Modality(values.unflatten(2, (2, 2)), mask)}
+    model = make()
+
+    torch.testing.assert_close(first_logits(model, maps), first_logits(model, features))

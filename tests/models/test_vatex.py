@@ -54,6 +54,15 @@ def test_objects_of_all_segments_are_one_memory() -> None:
     assert weights[0, 5:].count_nonzero() == 0
 
 
+def test_cells_of_a_map_are_objects() -> None:
+    features = {"appearance": rows(2, 3), "objects": rows(2, 4, 5, seed=1)}
+    values, mask = features["objects"]
+    model = spatial(features)
+    maps = model.encode({**features, "objects": Modality(values.unflatten(2, (2, 2)), mask)})
+
+    torch.testing.assert_close(maps["memory"], model.encode(features)["memory"])
+
+
 def test_order_of_objects_does_not_matter_but_what_they_are_does() -> None:
     features = {"appearance": rows(2, 3), "objects": rows(2, 4, 5, seed=1)}
     model = spatial(features)

@@ -1,0 +1,39 @@
+"""Late fusion as an idea: what a judge takes from two branches, against the better branch alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pipeline.params import Train
+from workflows.mechanisms.trials import SPLITS, Said
+
+
+def fused(runs: Sequence[Train], branches: Sequence[Said], *, captions: Path, max_words: int, device: str) -> Said:
+    """The judge reads what the branches read, and learns from the same captions with the same seed."""
+    from pipeline.batches import open_features
+    from pipeline.captioner import inputs_of
+    from pipeline.corpus import read_corpus
+    from pipeline.embedding import Settings, train_judge
+    from pipeline.ensembles import JoinedSource
+    from pipeline.fusion import fuse
+    from pipeline.vocabulary import read_vocabulary
+
+    sources = [open_features(run.features, inputs_of(run.model, run.tensors)) for run in runs]
+    judge, _ = train_judge(
+        read_corpus(captions),
+        read_vocabulary(captions / "vocabulary.json"),
+        JoinedSource(sources),
+        settings=Settings(seed=runs[0].seed),
+        max_words=max_words,
+        device=device,
+    )
+    chosen: Said = {}
+    for split in SPLITS:
+        candidates = {run.model: _entries(said[split]) for run, said in zip(runs, branches, strict=True)}
+        chosen[split] = {video: entry["caption"] for video, entry in fuse(candidates, judge).items()}
+    return chosen
+
+
+def _entries(sentences: dict[str, str]) -> dict[str, dict[str, str]]:
+    return {video: {"caption": sentence} for video, sentence in sentences.items()}
