@@ -50,7 +50,13 @@ class _PlainLines:
         if self.done >= self.total or now - self.last_line >= PLAIN_INTERVAL:
             self.last_line = now
             rate = self.done / max(now - self.started, 1e-9)
-            sys.stderr.write(f"{self.label}: {self.done}/{self.total} ({rate:.1f}/s) {note}".rstrip() + "\n")
+            left = f", {_clock((self.total - self.done) / rate)} left" if self.done < self.total else ""
+            sys.stderr.write(f"{self.label}: {self.done}/{self.total} ({rate:.1f}/s{left}) {note}".rstrip() + "\n")
+
+
+def _clock(seconds: float) -> str:
+    hours, rest = divmod(round(seconds), 3600)
+    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
 
 
 @dataclass(frozen=True)
@@ -108,14 +114,17 @@ def _rich_bar(label: str, total: int) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
     with RichProgress(*columns, console=RichConsole(stderr=True)) as bar:
-        task = bar.add_task(label, total=total, note="")
+        task = bar.add_task(label, total=total, note="", rate="")
 
         class _Bar:
             def advance(self, steps: int = 1, note: str = "") -> None:
-                bar.update(task, advance=steps, note=note)
+                facts = bar.tasks[task]
+                rate = (facts.completed + steps) / max(facts.elapsed or 0.0, 1e-9)
+                bar.update(task, advance=steps, note=note, rate=f"{rate:.1f}/s")
 
         yield _Bar()

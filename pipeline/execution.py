@@ -3,6 +3,7 @@
 `work` is a function of this package, or an object of one of its classes; only it and the items travel.
 Results arrive as they are done, in any order, so each carries its own name. Work that can answer for an item which
 takes every worker down that tries it has a method `give_up(item, why)`; without one, such an item ends the run.
+Work that is true to `takes_hours` has no time limit and is never tried at two places at once.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import pytest
 from pipeline.errors import UsageError
 from pipeline.execution import InProcess, LocalProcesses
 from workflows.machines import load_machine
+from workflows.profiles import Node
 
 
 @pytest.mark.parametrize("executor", [InProcess(), LocalProcesses(2)])
@@ -53,3 +54,22 @@ def test_a_bad_profile_is_refused(tmp_path: Path, content: str, message: str) ->
 def test_an_unknown_profile_lists_the_known() -> None:
     with pytest.raises(UsageError, match=r"no profile 'mainframe'; known: gpu-node, laptop, scheduler, slurm, ssh"):
         load_machine("mainframe")
+
+
+@pytest.mark.parametrize("name", ["laptop", "gpu-node", "ssh", "slurm", "scheduler"])
+def test_the_profiles_that_come_along_are_valid(name: str) -> None:
+    assert load_machine(name).profile.kind in ("local", "node", "ssh", "queue", "scheduler")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90 s", 90), ("10 min", 600), ("1.5 h", 5400), ("2d", 172800), ("7", None)]
+)
+def test_times_are_written_as_people_do(tmp_path: Path, text: str, seconds: float | None) -> None:
+    (tmp_path / "one.yaml").write_text(f"kind: node\nworkers: 1\ndevice: cpu\nmemory: 4 GiB\ntime_limit: '{text}'\n")
+    if seconds is None:
+        with pytest.raises(UsageError, match="'7' is not a time; write 90 s"):
+            load_machine(str(tmp_path / "one.yaml"))
+        return
+    profile = load_machine(str(tmp_path / "one.yaml")).profile
+    assert isinstance(profile, Node)
+    assert (profile.time_limit, profile.memory) == (seconds, 4 << 30)

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
@@ -62,6 +63,7 @@ class Campaign:
     ) -> None:
         self.journal = journal
         self._work = work
+        self._takes_hours = getattr(work, "takes_hours", False)
         self._place = place
         self._profile = profile
         self._workers = self._expected = max(workers, 1)
@@ -94,15 +96,18 @@ class Campaign:
         try:
             while not self.finished:
                 self._fill(client)
-                for key in self._next_landed():
-                    yield from self._land(key)
+                keys = self._next_landed()
+                reports = self._fetch(client, keys)
+                for key in keys:
+                    yield from self._land(key, reports.get(key))
                 self._look(client)
         finally:
             self._recall()
 
     def _cut(self) -> None:
         """A handful each, but no fewer shares than keep all workers busy twice."""
-        size = min(self._profile.videos_per_task, -(-len(self._items) // (2 * self._window_base())) or 1)
+        most = 1 if self._takes_hours else self._profile.videos_per_task
+        size = min(most, -(-len(self._items) // (2 * self._window_base())) or 1)
         for first in range(0, len(self._items), size):
             self._waiting.append(self._share(self._items[first : first + size]))
         self._items = []
@@ -119,15 +124,17 @@ class Campaign:
         window = self._window_base() + max(1, self._window_base() // 4)
         while self._waiting and len(self._flights) < window:
             self._start(client, self._waiting.popleft())
-        if not self._waiting and len(self._flights) < self._workers:
+        if not self._waiting and len(self._flights) < self._workers and not self._takes_hours:
             self._start_again(client)
 
     def _start(self, client: Any, share: Share) -> None:
-        piece = Piece(self._work, share.items, self._place, self._profile.time_limit)
+        limit = None if self._takes_hours else self._profile.time_limit
+        piece = Piece(self._work, share.items, self._place, limit)
         key = f"{perform.__name__}-{self._run}-{share.number}-{uuid4().hex[:8]}"
         others = [address for address in self._addresses if address not in share.avoid] if share.avoid else None
         # a data producer waits at the scheduler until a worker is free: a lost worker has one task to be blamed for it
-        future = client.submit(perform, piece, key=key, pure=False, workers=others, _data_producer=True)
+        where = {"workers": others, "allow_other_workers": others is not None}  # these may be gone by now
+        future = client.submit(perform, piece, key=key, pure=False, _data_producer=True, **where)
         self._flights[key] = Flight(share, future)
         future.add_done_callback(lambda done: self._landed.put(done.key))
 
@@ -151,27 +158,46 @@ class Campaign:
         except Empty:
             return keys
 
-    def _land(self, key: str) -> Iterator[Any]:
+    def _fetch(self, client: Any, keys: Sequence[str]) -> dict[str, Report]:
+        """Answers of the tasks that ended well, all in one message; without those whose worker was lost since."""
         from distributed import CancelledError, KilledWorker
         from distributed.comm import CommClosedError
 
+        flights = {key: self._flights[key] for key in keys if key in self._flights}
+        if any(flight.future.status in ("cancelled", "lost") for flight in flights.values()):
+            raise SchedulerLostError
+        well = {key: flight.future for key, flight in flights.items() if flight.future.status == "finished"}
+        try:
+            return client.sync(partial(client.gather, asynchronous=True), well, callback_timeout=ANSWER)
+        except (KilledWorker, TimeoutError):
+            alone = [] if len(well) == 1 else [self._fetch(client, [key]) for key in well]
+            return {key: report for each in alone for key, report in each.items()}
+        except (CancelledError, CommClosedError) as error:
+            raise SchedulerLostError from error
+
+    def _land(self, key: str, report: Report | None) -> Iterator[Any]:
         flight = self._flights.pop(key, None)
         if flight is None:  # its twin was faster
             return
-        try:
-            report: Report = flight.future.result(timeout=ANSWER)
-        except (KilledWorker, TimeoutError) as error:
-            yield from self._blame(flight.share, why=type(error).__name__)
-        except (CancelledError, CommClosedError) as error:
-            self._flights[key] = flight
-            raise SchedulerLostError from error
-        else:
-            self._turnarounds.append(time.monotonic() - flight.started)
-            self.journal.write(report.worker, report.events)
-            self._drop_twin(flight.share)
-            if report.full is not None:
-                self._move(flight.share, report)
-            yield from report.results
+        if report is None:
+            self._require_lost_worker(flight)
+            yield from self._blame(flight.share)
+            return
+        self._turnarounds.append(time.monotonic() - flight.started)
+        self.journal.write(report.worker, report.events)
+        self._drop_twin(flight.share)
+        if report.full is not None:
+            self._addresses = _addresses(flight.future.client)
+            self._move(flight.share, report)
+        yield from report.results
+
+    @staticmethod
+    def _require_lost_worker(flight: Flight) -> None:
+        """Any other error is the work's own, and ends the run as it would in this process."""
+        from distributed import KilledWorker
+
+        if flight.future.status == "error" and not isinstance(flight.future.exception(), KilledWorker):
+            flight.future.result()
 
     def _move(self, share: Share, report: Report) -> None:
         """To a worker whose disk has room; when there is none, the run ends."""
@@ -182,10 +208,10 @@ class Campaign:
         self._troubles.append(f"the disk of {report.worker} is full")
         self._waiting.append(self._share(share.items[len(report.results) :], tries=share.tries, avoid=avoid))
 
-    def _blame(self, share: Share, *, why: str) -> Iterator[Any]:
+    def _blame(self, share: Share) -> Iterator[Any]:
         names = [name_of(item) for item in share.items]
-        self.journal.note("lost", items=names, why=why, tries=share.tries + 1)
-        self._troubles.append(f"a worker was lost ({why}) with {', '.join(names)}")
+        self.journal.note("lost", items=names, tries=share.tries + 1)
+        self._troubles.append(f"a worker was lost with {', '.join(names)}")
         if any(flight.share.number == share.number for flight in self._flights.values()):
             return  # its twin goes on
         if share.tries + 1 < self._profile.attempts:

@@ -29,7 +29,7 @@ def make_certificates(folder: Path, *, hosts: Sequence[str] = (), days: int = 36
 
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(
-            f"{folder} is not empty; certificates that are in use are not overwritten", hint="another --out"
+            f"{folder} is not empty; certificates that are in use are not overwritten", hint="another folder"
         )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key = ec.generate_private_key(ec.SECP256R1())

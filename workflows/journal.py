@@ -7,17 +7,16 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 
-@dataclass
+@dataclass(frozen=True)
 class Journal:
     """The lines come with the results, so that workers need no place to write to; `folder` None keeps nothing."""
 
     folder: Path | None
-    failed: int = field(default=0)
 
     @classmethod
     def opened(cls, root: Path | None) -> Journal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -20,24 +21,21 @@ from pydantic import (
 )
 from ruamel.yaml import YAML
 
-from pipeline.errors import MissingToolError, UsageError
+from pipeline.errors import UsageError
 
 FOLDER = Path(__file__).parent
 VARIABLE = "FRAMESCRIBE_PROFILE"
+UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 def _seconds(text: Any) -> Any:
-    """`90 s`, `10 min`, `4 h` or a number of seconds."""
+    """`90 s`, `10 min`, `4 h`, `2 d`, or a number of seconds."""
     if not isinstance(text, str):
         return text
-    try:
-        from dask.utils import parse_timedelta
-    except ModuleNotFoundError as error:
-        raise MissingToolError("this profile needs dask", hint="pip install 'framescribe[cluster]'") from error
-    try:
-        return parse_timedelta(text)
-    except KeyError as error:
-        raise ValueError(f"'{text}' is not a time; write 90 s, 10 min or 4 h") from error
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h|d)\s*", text)
+    if found is None:
+        raise ValueError(f"'{text}' is not a time; write 90 s, 10 min, 4 h or 2 d")
+    return float(found[1]) * UNITS[found[2]]
 
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]

@@ -117,6 +117,8 @@ def _computed(
             for name in result.computed:
                 counts[name] += 1
             results.append(result)
+            for name, failure in result.failures.items():
+                console.say(f"{name}: {printable(result.video_id)} failed: {failure.reason}")
             progress.advance(note=printable(result.video_id))
     _note_speeds(work, results, rows, seconds=monotonic() - began)
     return results
