@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.params import load_params
-from workflows import seeds
+from workflows import curves, seeds
 
 COLOURS = ("red", "green", "blue")
 RECIPE = Path(seeds.__file__).parent / "language/msvd.yaml"
@@ -67,9 +67,21 @@ def test_seeds_of_runs_become_one_table(project: Path, capsys: pytest.CaptureFix
     assert "captions/s" in capsys.readouterr().out
 
 
+def test_curves_are_means_over_the_seeds(tmp_path: Path) -> None:
+    first, second = [[1, 3.0, 0.2], [1, 2.0, 0.6]], [[1, 3.0, 0.4], [2, 2.0, 0.8]]
+    results = {"a-0": {"curve": first}, "a-1": {"curve": second}, "b_<c>-0": {"curve": first}}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    curves.main([str(tmp_path / "results.json"), str(tmp_path / "curves.svg")])
+    drawn = (tmp_path / "curves.svg").read_text()
+
+    assert curves.mean_curves(results)["a"] == [(1, pytest.approx(0.3)), (2, pytest.approx(0.7))]
+    assert drawn.count("<polyline") == 2
+    assert ">b_&lt;c&gt;</text>" in drawn
+
+
 @pytest.mark.slow
 def test_every_run_of_the_recipe_can_be_trained(project: Path) -> None:
-    runs = [name for name in load_params().train if name not in ("soft_attention", "self_critical")]
+    runs = [name for name, run in load_params().train.items() if not run.start_from and name != "soft_attention"]
     Path("params.yaml").write_text(Path("params.yaml").read_text().replace("epochs: 5", "epochs: 1"))
     seeds.main(["results.json", "--seeds", "0", "--no-meteor", "--runs", *runs])
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.looks import Looks
 
-BOXES = 5  # of a frame: the strongest; the others would hide the picture
+BOXES = 3  # of a frame: the strongest; the others would hide the picture
 
 Part = tuple[float, float, float, float]  # left, top, right, bottom, as shares of the frame
 Size = tuple[int, int]  # width, height in pixels

@@ -22,12 +22,14 @@ const draw = (() => {
       ground, marks.map((mark) => mark(width, height)));
   };
 
+  // Cells are coloured by what they have beyond an even share; twice that share, or the strongest, is full colour.
   const cells = (map, part) => map.flatMap((line, row) => line.map((weight, column) => (width, height) => {
     const [left, top, right, bottom] = part;
     const [wide, high] = [((right - left) * width) / line.length, ((bottom - top) * height) / map.length];
-    const peak = Math.max(1, ...map.flat());
+    const flat = map.flat(), even = flat.reduce((sum, one) => sum + one, 0) / flat.length;
+    const beyond = Math.max(0, weight - even) / Math.max(1, even, Math.max(...flat) - even);
     return svg("rect", { class: "cell", x: left * width + column * wide, y: top * height + row * high, width: wide,
-      height: high, "fill-opacity": (0.75 * weight / peak).toFixed(3), "data-weight": weight });
+      height: high, "fill-opacity": (0.75 * beyond).toFixed(3), "data-weight": weight });
   })).concat((width, height) => svg("rect", { class: "seen", x: part[0] * width, y: part[1] * height,
     width: (part[2] - part[0]) * width, height: (part[3] - part[1]) * height }));
 

@@ -77,6 +77,19 @@ def test_the_image_is_the_version_of_the_project() -> None:
         assert set(re.findall(r"framescribe:(\d[\d.]*\d)", path.read_text())) <= {version}
 
 
+def test_every_gpu_gets_a_worker_of_its_own(tmp_path: Path) -> None:
+    for name, body in {"nvidia-smi": "echo 0; echo 1", "dask": 'echo "$CUDA_VISIBLE_DEVICES $*"'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    command = [word.replace("$$", "$") for word in services()["worker-gpu"]["command"]]
+    done = subprocess.run(
+        command, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=True
+    )
+    usual = shlex.split(services()["worker"]["command"])[1:]
+
+    assert sorted(shlex.split(line) for line in done.stdout.splitlines()) == [["0", *usual], ["1", *usual]]
+
+
 @pytest.mark.slow
 def test_its_commands_make_a_cluster_that_speaks_nothing_but_tls(tmp_path: Path) -> None:
     from distributed import Client

@@ -27,6 +27,7 @@ def alike_but_seed(project: Sources) -> None:
 
 
 def test_a_score_has_its_interval(project: Sources, tmp_path: Path) -> None:
+    edit(project.metrics / "mean_pool/scores.json", lambda value: value.pop("intervals", None))
     edit(project.metrics / "attention/scores.json", lambda value: value.update(intervals=INTERVALS))
 
     page = build(project, tmp_path / "report/index.html")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,11 @@ def lite0_state() -> dict[str, Tensor]:
     return theirs
 
 
+@cache
+def openl3_stand_ins() -> dict[str, Tensor]:
+    return stand_ins(published_sounds.openl3_state())
+
+
 def inception_v4(name: str) -> dict[str, Tensor]:
     """Cadene's file is older than the counters and has a class for the background; timm's own is timm's own."""
     state = network_of("inception_v4").state_dict()
@@ -168,13 +174,13 @@ def tree_of(entry: str, file: str) -> Any:
             for kind in ("weight", "bias")
         ),
         "soundnet": published_sounds.soundnet_tree,
-        "openl3": published_sounds.openl3_state,
+        "openl3": openl3_stand_ins,
         "spynet": lambda: {"params": published.spynet_state("spynet.basic_module.{level}.basic_module.{number}", 2)},
     }
     if file in by_file:
         return by_file[file]()
     if file.endswith(".h5.gz"):
-        return published_sounds.as_keras(published_sounds.openl3_state(), first=1)
+        return published_sounds.as_keras(openl3_stand_ins(), first=1)
     if entry.startswith("faster_rcnn_vg"):
         names = published.bottom_up_shapes if file.endswith(".pkl") else published.caffe_shapes
         return {"model": numbered(names(*BOTTOM_UP).items())}
