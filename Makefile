@@ -32,7 +32,7 @@ $(READY): requirements.lock pyproject.toml
 
 demo: setup ## make the demo set, run the whole graph on it, print scores and the report's path
 	@framescribe demo-data
-	@for name in mobilenet_v2 soundnet; do framescribe weights fetch $$name || exit 1; done
+	@for name in mobilenet_v2 i3d_rgb soundnet; do framescribe weights fetch $$name || exit 1; done
 	@dvc repro
 	@framescribe report --show
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,6 +91,7 @@ class Server:
         self.known_hosts.write_bytes(f"[127.0.0.1]:{self.port} ".encode() + own.export_public_key())
         (folder / "authorized").write_bytes(user.export_public_key())
         self._options = {"server_host_keys": [own], "authorized_client_keys": str(folder / "authorized")}
+        self._children: list[subprocess.Popen[bytes]] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -103,19 +105,18 @@ class Server:
         await asyncssh.listen("127.0.0.1", self.port, process_factory=self._run, encoding=None, **self._options)
 
     def stop(self) -> None:
+        for child in self._children:
+            child.kill()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
 
-    @staticmethod
-    async def _run(process: Any) -> None:
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
-        child = await asyncio.create_subprocess_shell(process.command, **pipes)
+    async def _run(self, process: Any) -> None:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        child = subprocess.Popen(["/bin/sh", "-c", process.command], **pipes)
+        self._children.append(child)
         await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
-        try:
-            process.exit(await child.wait())
-        finally:
-            if child.returncode is None:
-                child.kill()
+        await process.stdout.drain()
+        process.exit(await self._loop.run_in_executor(None, child.wait))
 
 
 @pytest.fixture

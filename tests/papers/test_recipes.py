@@ -220,8 +220,11 @@ def test_vatex_sizes() -> None:
 
 
 def test_vre_sizes_and_stages() -> None:
-    assert build("vre-msrvtt", "vre").cell.input_size == 4736
-    assert build("vre-msvd", "vre").cell.input_size == 4608
+    def read_by_the_decoder(model: Any) -> int:  # frames, places, and the rest: sound and word
+        return model.see.in_features + model.see_places.in_features + model.cell.input_size
+
+    assert read_by_the_decoder(build("vre-msrvtt", "vre")) == 4736
+    assert read_by_the_decoder(build("vre-msvd", "vre")) == 4608
 
     recipe = read_recipe("vre-msrvtt")
     run = recipe.train["vre"]

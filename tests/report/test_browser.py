@@ -15,7 +15,7 @@ import pytest
 from pipeline.console import Console
 from pipeline.params import Report
 from pipeline.stages import report
-from tests.report.conftest import build_project
+from tests.report.conftest import attention, build_project
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -318,4 +318,34 @@ def test_a_page_without_its_folder_says_so(browser: Any, pages: Path, tmp_path: 
 
     assert "index-videos beside this page" in tab.locator("#clips").inner_text()
     assert "1.728" in tab.locator("#scores").inner_text()
+    tab.close()
+
+
+def test_the_page_of_ones_own_videos_is_one_file_with_the_same_views(browser: Any, pages: Path, tmp_path: Path) -> None:
+    from pipeline.captioning import Said
+    from pipeline.index import read_index
+    from pipeline.own_videos import Captioned
+    from pipeline.report.captioned import render
+
+    words = ["a", EVIL, "moves"]
+    record = {"run": "mine", "vocabulary": ["x"] * 9, "features": {}}
+    captioned = Captioned(
+        said={"video001": Said(" ".join(words), -0.5, words, {})},
+        refused={"bad.mp4": "no-frames: 0 frames"},
+        index=read_index(pages / "data/index"),
+        record=record,
+        looks={"video001": attention(3)},
+        facts={"columns": {"layer": ["low", "high"]}, "cut": {}},
+    )
+    (tmp_path / "own.html").write_text(render(captioned, dataset="demo"))
+    tab, complaints = browser.new_page(), []
+    tab.on("console", lambda message: complaints.append(message.text))
+    open_page(tab, tmp_path / "own.html")
+    tab.locator("#clip-1 details.looked summary").click()
+
+    assert "p 0.61" in tab.locator("#clip-1").inner_text()
+    assert tab.locator("#clip-1 .filmplace image").count() == 8
+    assert tab.locator("#clip-1 section[aria-label=Places] rect.cell").count() == 3 * 8
+    assert "no-frames" in tab.locator("main").inner_text()
+    assert complaints == []
     tab.close()
