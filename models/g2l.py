@@ -18,6 +18,7 @@ from models.layers import BilinearAttention, as_regions, real_regions, side_by_s
 
 GROUP = 3  # frames that share one frame with regions: every 15th of the video, where appearance has every 5th
 SAMPLERS = ("gumbel", "straight_through", "argmax")
+ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}  # s of Eqs. 1 and 7, which the paper leaves open
 
 
 class G2l(Captioner):
@@ -44,9 +45,11 @@ class G2l(Captioner):
         sampler: Literal["gumbel", "straight_through", "argmax"] = "gumbel",
         temperature: float = 1e-4,
         backward_temperature: float = 1.0,
+        activation: Literal["relu", "tanh"] = "relu",
     ) -> None:
         super().__init__()
-        _check(sizes, align=align, key_frames=key_frames, sampler=sampler)
+        _check(sizes, align=align, key_frames=key_frames, sampler=sampler, activation=activation)
+        squash = ACTIVATIONS[activation]
         self.key_frames = key_frames if "regions" in sizes else 0
         self.sampler, self.temperature, self.backward_temperature = sampler, temperature, backward_temperature
         self.views: list[str] = [name for name in ("appearance", "motion") if name in sizes]
@@ -57,7 +60,7 @@ class G2l(Captioner):
             memories["regions"] = visual_size
         self.project = nn.ModuleDict(
             {
-                name: nn.Sequential(nn.Linear(sizes[name], visual_size), nn.ReLU(), nn.Dropout(dropout))
+                name: nn.Sequential(nn.Linear(sizes[name], visual_size), squash(), nn.Dropout(dropout))
                 for name in memories
                 if name != "aligned"
             }
@@ -68,7 +71,7 @@ class G2l(Captioner):
                 for name, size in memories.items()
             }
         )
-        self.compact = nn.Sequential(nn.Linear(memories["aligned"], aligned_size), nn.ReLU()) if align else None
+        self.compact = nn.Sequential(nn.Linear(memories["aligned"], aligned_size), squash()) if align else None
         seen = visual_size * (len(memories) - align) + aligned_size * align
         self.embed = nn.Embedding(vocabulary, word_size, padding_idx=0)
         self.lower = nn.GRUCell(seen + word_size, hidden_size)
@@ -156,9 +159,11 @@ def _groups(rows: Tensor) -> Tensor:
     return pad(rows, (0, -rows.shape[1] % GROUP)).unflatten(1, (-1, GROUP))
 
 
-def _check(sizes: dict[str, int], *, align: bool, key_frames: int, sampler: str) -> None:
+def _check(sizes: dict[str, int], *, align: bool, key_frames: int, sampler: str, activation: str) -> None:
     if sampler not in SAMPLERS:
         raise ValueError(f"sampler is '{sampler}', allowed: {', '.join(SAMPLERS)}")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation is '{activation}', allowed: {', '.join(ACTIVATIONS)}")
     if key_frames < 0:
         raise ValueError(f"key_frames is {key_frames}, allowed: 0 or more")
     if key_frames and "regions" in sizes and not align:

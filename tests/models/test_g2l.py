@@ -228,11 +228,28 @@ def test_the_papers_sizes() -> None:
         ({"sampler": "dice"}, SIZES, "sampler is 'dice', allowed: gumbel, straight_through, argmax"),
         ({"align": False}, SIZES, "key frames are chosen by the aligned attention"),
         ({"key_frames": -1}, SIZES, "key_frames is -1, allowed: 0 or more"),
+        ({"activation": "sin"}, SIZES, "activation is 'sin', allowed: relu, tanh"),
     ],
 )
 def test_impossible_options_say_what_is_allowed(options: dict[str, Any], inputs: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make(inputs, **options)
+
+
+def test_what_tanh_shows_the_decoder_has_no_large_part_that_all_videos_share() -> None:
+    torch.manual_seed(1)
+    frames = Modality(20 * torch.randn(64, 5, 4), torch.ones(64, 5, dtype=torch.bool))
+    relu, tanh = (
+        make({"appearance": 4}, visual_size=200, activation=activation).encode({"appearance": frames})["appearance"]
+        for activation in ("relu", "tanh")
+    )
+
+    assert tanh.abs().max() <= 1 < relu.max()
+    shared = {
+        each: (part.mean((0, 1)).norm() / part.norm(dim=-1).mean()).item()
+        for each, part in (("relu", relu), ("tanh", tanh))
+    }
+    assert shared["tanh"] < 0.2 < 0.5 < shared["relu"]
 
 
 def test_cells_of_a_map_are_regions() -> None:
