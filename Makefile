@@ -59,6 +59,6 @@ bench: setup ## print the measured ratios of benchmarks/
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## remove everything that was made (keeps .venv and weights)
-	@rm -rf .cache .dvc/cache .dvc/tmp data runs predictions evaluation report metrics dvc.lock dvc_plots
+	@rm -rf .cache .dvc/cache .dvc/tmp data runs predictions evaluation report metrics tables logs metrics.json dvc.lock dvc_plots
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@git clean -fdXq features

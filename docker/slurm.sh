@@ -38,7 +38,7 @@ trap 'exit 143' TERM INT
 
 tls() { echo "--tls-ca-file $job/certs/ca.pem --tls-cert $job/certs/$1.pem --tls-key $job/certs/$1-key.pem"; }
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
-export DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0
+export DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION=1.0
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}}
 
 # shellcheck disable=SC2046  # the options are words

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import stat
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,13 +108,14 @@ class Server:
 
     def stop(self) -> None:
         for child in self._children:
-            child.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)  # and the worker that it became the parent of
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
 
     async def _run(self, process: Any) -> None:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        child = subprocess.Popen(["/bin/sh", "-c", process.command], **pipes)
+        child = subprocess.Popen(["/bin/sh", "-c", process.command], start_new_session=True, **pipes)
         self._children.append(child)
         await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
         await process.stdout.drain()
