@@ -96,7 +96,7 @@ class Campaign:
         try:
             while not self.finished:
                 self._fill(client)
-                keys = self._next_landed()
+                keys = self._still_there(self._next_landed())
                 reports = self._fetch(client, keys)
                 for key in keys:
                     yield from self._land(key, reports.get(key))
@@ -136,6 +136,9 @@ class Campaign:
         where = {"workers": others, "allow_other_workers": others is not None}  # these may be gone by now
         future = client.submit(perform, piece, key=key, pure=False, _data_producer=True, **where)
         self._flights[key] = Flight(share, future)
+        self._watch(future)
+
+    def _watch(self, future: Any) -> None:
         future.add_done_callback(lambda done: self._landed.put(done.key))
 
     def _start_again(self, client: Any) -> None:
@@ -158,13 +161,22 @@ class Campaign:
         except Empty:
             return keys
 
+    def _still_there(self, keys: Sequence[str]) -> list[str]:
+        """Without those whose answer was lost with its worker: dask does them again, and they land again."""
+        redone = {
+            key for key in keys if key in self._flights and self._flights[key].future.status in ("lost", "pending")
+        }
+        for key in redone:
+            self._watch(self._flights[key].future)
+        return [key for key in keys if key not in redone]
+
     def _fetch(self, client: Any, keys: Sequence[str]) -> dict[str, Report]:
         """Answers of the tasks that ended well, all in one message; without those whose worker was lost since."""
         from distributed import CancelledError, KilledWorker
         from distributed.comm import CommClosedError
 
         flights = {key: self._flights[key] for key in keys if key in self._flights}
-        if any(flight.future.status in ("cancelled", "lost") for flight in flights.values()):
+        if any(flight.future.status == "cancelled" for flight in flights.values()):
             raise SchedulerLostError
         well = {key: flight.future for key, flight in flights.items() if flight.future.status == "finished"}
         try:

@@ -130,7 +130,9 @@ def _worker_options(profile: Node | Reachable) -> dict[str, Any]:
 
 
 def _node(profile: Node) -> Any:
-    from distributed import Nanny, Scheduler, SpecCluster
+    from distributed import Nanny, Scheduler
+
+    from workflows.healing import HealingCluster
 
     security = security_of(profile)
     own = {"host": LOOPBACK, "protocol": "tls://", "security": security}
@@ -141,7 +143,7 @@ def _node(profile: Node) -> Any:
     first = count if profile.at_least is None else profile.at_least
     options = [{**worker, "env": _visible(number)} if profile.device == "cuda" else worker for number in range(count)]
     workers = {number: {"cls": Nanny, "options": options[number]} for number in range(first)}
-    return SpecCluster(
+    return HealingCluster(
         workers=workers,
         worker={"cls": Nanny, "options": worker},
         scheduler={"cls": Scheduler, "options": {**own, **_scheduler_options(profile)}},
@@ -179,8 +181,10 @@ def _reach(profile: Reachable) -> dict[str, Any]:
 
 
 def _ssh(profile: Ssh) -> Any:
-    from distributed import Scheduler, SpecCluster
+    from distributed import Scheduler
     from distributed.deploy.ssh import Worker
+
+    from workflows.healing import HealingCluster
 
     security = security_of(profile)
     known = {"known_hosts": str(profile.known_hosts)} if profile.known_hosts else {}
@@ -195,7 +199,7 @@ def _ssh(profile: Ssh) -> Any:
             options = {"address": host, "connect_options": connect, "remote_python": profile.python or sys.executable}
             workers[f"{host}-{number}"] = {"cls": Worker, "options": {**options, "kwargs": {**nanny, **environment}}}
     scheduler = {**_reach(profile), "security": security, **_scheduler_options(profile)}
-    return SpecCluster(
+    return HealingCluster(
         workers=workers,
         scheduler={"cls": Scheduler, "options": scheduler},
         security=security,

@@ -23,8 +23,8 @@ from workflows.distributing import DaskExecutor
 from workflows.profiles import Queue, Ssh
 
 SBATCH = """#!/bin/sh
-cp "$1" script
-setsid sh "$1" > job.log 2>&1 &
+cp "$1" script && cp "$1" "script.$$"  # its own is gone as soon as this ends
+setsid sh "script.$$" > job.log 2>&1 &
 echo "Submitted batch job $!"
 """
 SCANCEL = """#!/bin/sh
