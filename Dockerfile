@@ -8,6 +8,7 @@ ARG BASE=python:3.11.14-slim-bookworm
 
 FROM ${BASE} AS packages
 RUN pip install --no-cache-dir uv==0.13.7
+ENV UV_CACHE_DIR=/var/cache/uv
 WORKDIR /build
 COPY pyproject.toml requirements.lock ./
 # pyproject.toml says what: all extras but `dev`. The lock alone says which versions and, by its hashes, which bytes.
@@ -15,7 +16,7 @@ RUN uv venv --quiet --no-python-downloads /opt/venv \
  && uv pip compile --quiet --no-header --no-annotate --python /opt/venv/bin/python --constraints requirements.lock \
       --extra cluster --extra engines --extra flow --extra hdf5 --extra objects --extra pytorchvideo \
       --output-file runtime.txt pyproject.toml
-RUN --mount=type=cache,target=/root/.cache/uv \
+RUN --mount=type=cache,target=/var/cache/uv \
     uv pip install --quiet --python /opt/venv/bin/python --link-mode copy --compile-bytecode --require-hashes \
       --constraints requirements.lock --build-constraints requirements.lock --requirements runtime.txt
 

@@ -80,6 +80,7 @@ class Trial:
             vocabulary=trainer.vocabulary,
             beam=self.caption.beam,
             max_words=self.caption.max_words,
+            length_power=self.caption.length_power,
             device=self.device,
         )
         return {video: each.caption for video, each in said.items()}
