@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,6 @@ from pipeline.errors import UsageError
 from pipeline.params import load_params
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_the_list_has_every_card(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,6 @@ from pipeline.cli import main
 from pipeline.papers.needs import Clips, library_of, needs_of, row_count
 from pipeline.papers.recipes import known_recipes, read_recipe
 from pipeline.params import Sampling, load_params
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def summary(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
