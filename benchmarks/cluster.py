@@ -2,9 +2,9 @@
 
 The speed-up is of the real `extract` on made clips with real decoding and a random network, one thread a worker;
 start-up is not counted. A worker decodes and prepares beside its forward pass, so one alone on two cores uses part of
-the second: it is measured held to one core, and free. The price of a task is measured with tasks that sleep, on 64 workers
-that are threads of this process: time beyond the sleep, and what the scheduler adds to memory. `--videos`, `--tasks`,
-`--only speed|price`.
+the second: it is measured held to one core, and free. The price of a task is measured with tasks that sleep, on 64
+workers that are threads of this process: time beyond the sleep, and what the scheduler adds to memory. `--videos`,
+`--tasks`, `--only speed|price`.
 """
 
 from __future__ import annotations
