@@ -94,10 +94,17 @@ class Window(NamedTuple):
         time, height, width = ((field - step) // 2 for field, step in zip(self.field, self.step, strict=True))
         return time, height, width
 
+    def along(self, axis: int) -> Window:
+        """The same in one direction alone."""
+        lines = ([size if at == axis else 1 for at, size in enumerate(each)] for each in self)
+        return Window(*((time, height, width) for time, height, width in lines))
+
 
 def _largest(maps: Tensor, real: Tensor, seen: Window) -> Tensor:
-    known = maps.masked_fill(~real, -torch.inf)
-    found = F.max_pool3d(known, seen.field, seen.step, seen.padding, ceil_mode=True)
+    found = maps.masked_fill(~real, -torch.inf)
+    for axis in range(3):  # the same as all at once, with 22 + 22 + 22 comparisons instead of 22 * 22 * 22
+        line = seen.along(axis)
+        found = F.max_pool3d(found, line.field, line.step, line.padding, ceil_mode=True)
     return found.masked_fill(found.isinf(), 0.0)  # rows after the end
 
 

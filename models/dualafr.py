@@ -66,7 +66,8 @@ class DualAfr(Captioner):
             return state
         aligned = torch.stack([self.align[name](features[name]) for name in self.layers], 1)  # (B, L, D, R, h, w)
         places = aligned.flatten(3).permute(0, 3, 1, 2)  # (B, P, L, D)
-        mask = features[self.layers[0]].mask.repeat_interleave(aligned[0, 0, 0, 0].numel(), 1)  # (B, P)
+        rows = features[self.layers[0]].mask  # (B, R)
+        mask = rows.repeat_interleave(places.shape[1] // rows.shape[1], 1)  # (B, P)
         return state | {"places": places, "keys": self.place.keys(places.flatten(2)), "mask": mask}
 
     def step(self, state: State, words: Tensor) -> Step:

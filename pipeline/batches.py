@@ -53,7 +53,7 @@ class FeatureSource:
 
 def open_features(slots: Slots, wanted: Mapping[str, Input], *, folder: Path = Path("features")) -> FeatureSource:
     """The stores of what a model reads; an input that it needs but was not given, or a missing tensor, is an error."""
-    given = {name: each for name, each in wanted.items() if getattr(slots, each.slot) != "none"}
+    given = {name: each for name, each in wanted.items() if "none" not in (getattr(slots, each.slot), each.tensor)}
     for name, each in wanted.items():
         if name not in given and not each.optional:
             raise InputError(

@@ -293,3 +293,25 @@ def test_levels_of_pictures_are_captioned() -> None:
         return model.logits(moved.output)
 
     torch.testing.assert_close(logits(2), logits(4))
+
+
+def test_rows_may_have_several_steps_of_the_highest_level() -> None:
+    """I3D's: 8, 4 and 2 steps of 14, 7 and 4 cells for 16 frames. Longer neighbours change nothing."""
+    shapes = {"pool3": (8, 14), "pool4": (4, 7), "pool5": (2, 4)}
+    levels = {name: torch.rand(1, 1, steps, side, side, CHANNELS[name]) for name, (steps, side) in shapes.items()}
+    fc7 = Modality(torch.rand(1, 1, 6), torch.ones(1, 1, dtype=torch.bool))
+    model = make({name: SIZES[name] for name in (*shapes, "fc7")}, align="max", layers=" ".join(shapes))
+
+    def second_word(rows: int) -> tuple[Tensor, Tensor]:
+        maps = {
+            name: torch.cat([each, torch.full((1, rows - 1, *each.shape[2:]), 9.0)], 1) for name, each in levels.items()
+        }
+        mask = torch.arange(rows).unsqueeze(0) < 1
+        state = model.encode({name: Modality(each, mask) for name, each in maps.items()} | {"fc7": fc7})
+        step = model.step(model.step(state, torch.tensor([BOS])).state, torch.tensor([5]))
+        return step.output, step.attention["place"]
+
+    (alone, places), (padded, more) = second_word(1), second_word(3)
+    assert (places.shape, more.shape) == ((1, 2 * 4 * 4), (1, 3 * 2 * 4 * 4))
+    torch.testing.assert_close(alone, padded)
+    torch.testing.assert_close(more[:, :32], places)
