@@ -1,6 +1,6 @@
 """Learning curves of the results of `workflows.seeds` as one SVG: the mean over the seeds of every run.
 
-python -m workflows.curves results.json curves.svg
+python -m workflows.curves results.json curves.svg [RUN ...]
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ def draw(drawn: Chart) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    results, out = map(Path, arguments)
-    curves = mean_curves(json.loads(results.read_text()))
+    results, out, *wanted = arguments
+    curves = mean_curves(json.loads(Path(results).read_text()))
+    curves = {run: curves[run] for run in wanted or curves}
     colors = {run: number for number, run in enumerate(curves)}
-    write_text(out, draw(chart("val_cider", curves=curves, colors=colors, chosen={})))
+    write_text(Path(out), draw(chart("val_cider", curves=curves, colors=colors, chosen={})))
 
 
 if __name__ == "__main__":
