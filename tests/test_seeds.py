@@ -76,12 +76,13 @@ def test_seeds_of_runs_become_one_table(project: Path, capsys: pytest.CaptureFix
 
 def test_curves_are_means_over_the_seeds(tmp_path: Path) -> None:
     first, second = [[1, 3.0, 0.2], [1, 2.0, 0.6]], [[1, 3.0, 0.4], [2, 2.0, 0.8]]
-    results = {"a-0": {"curve": first}, "a-1": {"curve": second}, "b_<c>-0": {"curve": first}}
+    results = {"a-0": {"curve": first}, "a-1": {"curve": second}, "b_<c>-0": {"curve": first, "start_from": "a-0"}}
     (tmp_path / "results.json").write_text(json.dumps(results))
     curves.main([str(tmp_path / "results.json"), str(tmp_path / "curves.svg")])
     drawn = (tmp_path / "curves.svg").read_text()
 
     assert curves.mean_curves(results)["a"] == [(1, pytest.approx(0.3)), (2, pytest.approx(0.7))]
+    assert [epoch for epoch, _ in curves.mean_curves(results)["b_<c>"]] == [3, 4]
     assert drawn.count("<polyline") == 2
     assert ">b_&lt;c&gt;</text>" in drawn
 

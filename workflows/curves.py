@@ -19,12 +19,18 @@ LEGEND = 130  # width of the names beside the chart
 
 
 def mean_curves(results: dict[str, Any]) -> dict[str, Points]:
-    """Run -> (epoch, validation CIDEr-D)."""
+    """Run -> (epoch, validation CIDEr-D); a run that goes on from another is drawn to the right of it."""
     runs: dict[str, list[list[float]]] = {}
+    before: dict[str, int] = {}
     for name, found in results.items():
-        runs.setdefault(name.rpartition("-")[0], []).append([line[2] for line in found["curve"]])
+        run = name.rpartition("-")[0]
+        runs.setdefault(run, []).append([line[2] for line in found["curve"]])
+        before[run] = len(results.get(found.get("start_from"), {"curve": []})["curve"])
     return {
-        run: [(float(epoch), sum(values) / len(values)) for epoch, values in enumerate(zip(*curves, strict=False), 1)]
+        run: [
+            (float(epoch), sum(values) / len(values))
+            for epoch, values in enumerate(zip(*curves, strict=False), 1 + before[run])
+        ]
         for run, curves in runs.items()
     }
 

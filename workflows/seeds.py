@@ -95,6 +95,7 @@ def trained(name: str, run: Train, params: Params, *, console: Console) -> dict[
         "beam_curve": watched.scores,
         "reward": [round(line.reward, 4) for line in history.epochs if line.reward is not None],
         "best_epoch": history.best.epoch,
+        "start_from": run.start_from,
     }
 
 

@@ -19,7 +19,7 @@ from workflows.mechanisms.ideas import read_ideas
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 ROOT = Path(__file__).parent.parent.parent
 WEIGHTS = ("mobilenet_v2", "soundnet")
-WORKS = ("vatex_sound", "g2l", "vre")  # what docs/models.md says of the others is not asserted
+WORKS = ("vatex_sound", "g2l", "vre", "stats")  # what docs/models.md says of the others is not asserted
 
 
 @pytest.fixture(scope="module")
