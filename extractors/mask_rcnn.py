@@ -87,8 +87,7 @@ def build(
     score_threshold: float = 0.05,
 ) -> ObjectExtractor:
     """`network` detects, `image` and `motion` are pooled from, or `none`; the weights have a prefix for each."""
-    chosen = {name: each for name, each in {"image": image, "motion": motion}.items() if each != NONE}
-    require_known(outputs, chosen, network=network)
+    chosen = require_known(outputs, image=image, motion=motion, network=network)
     torch.manual_seed(RANDOM_SEED)
     model = load_rcnn(
         network,
@@ -98,19 +97,29 @@ def build(
         proposals=proposals,
         box_score_thresh=score_threshold,
     )
-    maps = {
+    maps = maps_of(chosen, outputs=outputs, weights=weights, short_side=short_side)
+    return ObjectExtractor(Detections(model), maps, outputs=outputs, regions=regions, device=device)
+
+
+def require_known(outputs: Sequence[str], *, image: str, motion: str, network: str) -> dict[str, str]:
+    """The networks to pool from, by the name of their output."""
+    chosen = {name: each for name, each in {"image": image, "motion": motion}.items() if each != NONE}
+    known = [*DETECTED, *chosen, *(["features"] if chosen else []), "count"]
+    unknown = [name for name in outputs if name not in known]
+    if unknown:
+        raise UnknownOutputError(network, unknown, known)
+    return chosen
+
+
+def maps_of(
+    chosen: Mapping[str, str], *, outputs: Sequence[str], weights: Mapping[str, Tensor] | None, short_side: int
+) -> dict[str, RegionMap]:
+    """Those that an output asks for."""
+    return {
         name: make(chosen[name], weights=part(weights, name), short_side=short_side)
         for name, make in {"image": image_map, "motion": motion_map}.items()
         if name in chosen and {name, "features"} & {*outputs}
     }
-    return ObjectExtractor(Detections(model), maps, outputs=outputs, regions=regions, device=device)
-
-
-def require_known(outputs: Sequence[str], maps: Mapping[str, str], *, network: str) -> None:
-    known = [*DETECTED, *maps, *(["features"] if maps else []), "count"]
-    unknown = [name for name in outputs if name not in known]
-    if unknown:
-        raise UnknownOutputError(network, unknown, known)
 
 
 def part(weights: Mapping[str, Tensor] | None, name: str) -> dict[str, Tensor] | None:

@@ -43,6 +43,7 @@ TOOLS = {
 }
 MACHINES = {"cluster": "check that a profile's workers are fit for the work; make certificates"}
 COMMANDS = STAGES | TOOLS | MACHINES
+OWN_WORKERS = ("decode", "demo-data")  # they have no process to start for each, and an option of that name
 
 
 def command_module(name: str) -> ModuleType:
@@ -71,6 +72,10 @@ def _command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print one JSON summary on stdout and nothing else there")
     machine = parser.add_argument_group("machine")
     machine.add_argument("--profile", help="a name in workflows/ or a .yaml file (default: laptop)")
+    if name not in OWN_WORKERS:
+        machine.add_argument(
+            "--workers", dest="processes", type=int, metavar="N", help="worker processes (default: the profile's)"
+        )
     machine.add_argument("--insecure", action="store_true", help="let traffic leave this machine unencrypted")
     machine.add_argument("--performance-report", metavar="FILE", help="an HTML page of how a cluster spent its time")
     module.configure(parser)
@@ -111,7 +116,10 @@ def _machine(args: argparse.Namespace, console: Console) -> Any:
     """The one place where the command line, which is in pipeline/, reaches up to workflows/."""
     from workflows.machines import load_machine
 
-    return load_machine(args.profile, insecure=args.insecure, report=args.performance_report, console=console)
+    workers = getattr(args, "processes", None)
+    return load_machine(
+        args.profile, workers=workers, insecure=args.insecure, report=args.performance_report, console=console
+    )
 
 
 def _say_version() -> int:

@@ -19,14 +19,32 @@ Result = TypeVar("Result")
 
 
 class Executor(Protocol):
+    @property
+    def workers(self) -> int:
+        """The most there will be; 0 when nobody can say."""
+        ...
+
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]: ...
+
+
+UNKNOWN = 8  # workers that are counted on where nobody can say how many there will be
+
+
+def shares(executor: Executor, worth: int) -> int:
+    """Into how many parts to cut work: no more than workers, and than are `worth` what it takes to begin one."""
+    return max(1, min(executor.workers or UNKNOWN, worth))
 
 
 class InProcess:
     """One item after another, here."""
 
+    workers = 1
+
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         return map(work, items)
+
+
+HERE = InProcess()
 
 
 @dataclass(frozen=True)

@@ -134,14 +134,17 @@ def _middles(rows: Any) -> np.ndarray:
 
 
 def write_looks(path: Path, looks: Mapping[str, Looks]) -> None:
-    """Weights as float16: a page shows them, nothing computes with them."""
-    tensors = {f"{video}/{name}": _small(name, array) for video, each in looks.items() for name, array in each.items()}
+    tensors = {f"{video}/{name}": array for video, each in looks.items() for name, array in halved(each).items()}
     write_bytes(path, save({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}))
 
 
-def _small(name: str, array: np.ndarray) -> np.ndarray:
-    exact = name in ("times", "boxes") or array.dtype.kind == "i"
-    return array if exact else array.astype(np.float16)
+def halved(looks: Looks) -> Looks:
+    """Weights as float16: a page shows them, nothing computes with them."""
+    return {name: array if _is_exact(name, array) else array.astype(np.float16) for name, array in looks.items()}
+
+
+def _is_exact(name: str, array: np.ndarray) -> bool:
+    return name in ("times", "boxes") or array.dtype.kind == "i"
 
 
 def read_looks(path: Path, *, stage: str = "caption") -> dict[str, Looks]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pipeline.fingerprint import differences
 from pipeline.index import VideoIndex, read_index
 from pipeline.looks import Geometry, Looks
 from pipeline.params import Caption, Decode, Extract, pick
+from pipeline.records import read_record
 from pipeline.runs import open_run
 from pipeline.stages import decode, extract
 from pipeline.store import Store, open_store
@@ -45,9 +45,7 @@ class Settings:
 
 def caption_own(videos: Sequence[Path], *, run: Path, settings: Settings, console: Console) -> Captioned:
     """A sentence for each video that can be used; the others with their reason."""
-    if not (run / "run.json").is_file():
-        raise InputError(f"there is no run at {run}", hint=f"dvc repro train@{run.name}")
-    record = json.loads((run / "run.json").read_text())
+    record = read_record(run)
     if any(facts["slot"] == "label" for facts in record["features"].values()):
         raise UsageError(
             f"'{run.name}' reads the class that the data set gives each video, and your own videos have none",

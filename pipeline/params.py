@@ -111,12 +111,21 @@ class Schedule(Section):
     own_words: float = Field(default=0.0, ge=0, le=1)  # scheduled sampling: how often the model reads its own word
     own_words_after: float = Field(default=0.0, ge=0)  # the other rule: eta of 1 - eta / (eta + exp(epoch / eta))
     rewards: dict[Literal["cider", "bleu4", "rouge", "meteor"], float] = {}  # self-critical training, when not empty
+    samples: int = Field(default=0, ge=0)  # sentences drawn for each video of a batch; 0: one for each caption there
+    baseline: Literal["greedy", "others"] = "greedy"  # what a drawn one must beat: the greedy, or the others' mean
+    end_word: bool = False  # the end of a sentence counts as a word of CIDEr-D and BLEU-4
     cross_entropy: float = Field(default=1.0, ge=0)  # its weight beside the rewards
 
     @model_validator(mode="after")
     def one_rule_for_own_words(self) -> Schedule:
         if self.own_words and self.own_words_after:
             raise ValueError("give own_words or own_words_after, not both")
+        return self
+
+    @model_validator(mode="after")
+    def others_need_company(self) -> Schedule:
+        if self.rewards and self.baseline == "others" and self.samples < 2:
+            raise ValueError(f"baseline others needs samples of 2 or more (got {self.samples})")
         return self
 
 

@@ -16,16 +16,23 @@ from pipeline.metrics.bleu import BleuScorer
 from pipeline.metrics.cider import CiderScorer
 from pipeline.metrics.ngrams import NgramIndex
 from pipeline.metrics.rouge import RougeScorer
-from pipeline.vocabulary import tokenize
+from pipeline.vocabulary import EOS, SPECIALS, tokenize
 
 
 class Rewards:
-    """A context manager, because METEOR is a process that must end."""
+    """A context manager, because METEOR is a process that must end.
 
-    def __init__(self, references: Mapping[str, Sequence[str]], weights: Mapping[Any, float]) -> None:
+    With `end_word` the end of a sentence is a word for CIDEr-D and BLEU-4: the n-grams of "playing a" are all in
+    "playing a guitar", but not those of "playing a <eos>".
+    """
+
+    def __init__(
+        self, references: Mapping[str, Sequence[str]], weights: Mapping[Any, float], *, end_word: bool = False
+    ) -> None:
         self._references = {id_: [" ".join(tokenize(text)) for text in texts] for id_, texts in references.items()}
         self._weights = {name: weight for name, weight in weights.items() if weight}
-        index = NgramIndex(self._references)
+        self._end = f" {SPECIALS[EOS]}" if end_word else ""
+        index = NgramIndex({id_: [text + self._end for text in texts] for id_, texts in self._references.items()})
         self._cider, self._bleu, self._rouge = CiderScorer(index), BleuScorer(index), RougeScorer(self._references)
         self._open = ExitStack()
 
@@ -42,11 +49,16 @@ class Rewards:
     ) -> None:
         self._open.close()
 
-    def __call__(self, videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
-        """(sentences,) the reward of each sentence for its video."""
+    def __call__(
+        self, videos: Sequence[str], sentences: Sequence[str], ended: Sequence[bool] | None = None
+    ) -> np.ndarray:
+        """(sentences,) the reward of each for its video; those that were cut, and did not end, have no end word."""
+        whole = [True] * len(sentences) if ended is None else ended
+        closed = [text + self._end * end for text, end in zip(sentences, whole, strict=True)]
         total = np.zeros(len(sentences))
         for name, weight in self._weights.items():
-            total += weight * getattr(self, f"_{name}_each")(videos, sentences)
+            said = closed if name in ("cider", "bleu4") else sentences
+            total += weight * getattr(self, f"_{name}_each")(videos, said)
         return total
 
     def _cider_each(self, videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:

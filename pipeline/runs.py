@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -24,6 +23,7 @@ from pipeline.initial import initialise, use_word_vectors
 from pipeline.memory import keep_freed_memory
 from pipeline.params import Train
 from pipeline.publish import fresh_folder, write_bytes, write_json
+from pipeline.records import FEATURES, read_record
 from pipeline.training import History, Trainer
 from pipeline.vocabulary import Vocabulary, read_vocabulary
 
@@ -130,11 +130,9 @@ class Run:
     source: FeatureSource
 
 
-def open_run(folder: Path, *, device: str, features: Path = Path("features")) -> Run:
-    if not (folder / "run.json").is_file():
-        raise InputError(f"there is no run at {folder}", hint=f"dvc repro train@{folder.name}")
+def open_run(folder: Path, *, device: str, features: Path = FEATURES) -> Run:
+    facts = read_record(folder)
     _steady_arithmetic()
-    facts = json.loads((folder / "run.json").read_text())
     params = Train.model_validate(facts["params"])
     vocabulary = Vocabulary(tuple(facts["vocabulary"]))
     source = open_features(params.features, inputs_of(params.model, params.tensors), folder=features)

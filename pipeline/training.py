@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,7 +27,7 @@ from pipeline.metrics.cider import CiderScorer
 from pipeline.params import Schedule, Train
 from pipeline.rewards import Rewards
 from pipeline.schedules import make_optimizer, own_words_at, rate_at
-from pipeline.self_critical import self_critical_loss
+from pipeline.self_critical import Judged, self_critical_loss
 from pipeline.vocabulary import Vocabulary, tokenize
 
 
@@ -38,6 +39,7 @@ class Epoch:
     train_loss: float  # mean over the captions
     val_cider: float  # CIDEr-D of greedy sentences
     stage: int = 1
+    reward: float | None = None  # mean over the sentences drawn, in self-critical training
 
 
 @dataclass
@@ -55,6 +57,13 @@ class History:
         if not self.epochs:
             return False
         return len(self.epochs) >= limit or self.epochs[-1].epoch - self.best.epoch >= patience
+
+
+class Outcome(NamedTuple):
+    """Of one update."""
+
+    loss: float
+    reward: float | None
 
 
 @dataclass(frozen=True)
@@ -94,12 +103,12 @@ class Trainer:
                 for group in optimizer.param_groups:
                     group["lr"] = rate_at(stage, stage_epoch)
                 update = partial(self._update, optimizer=optimizer, stage=stage, epoch=stage_epoch, rewards=rewards)
-                line = Epoch(len(history.epochs) + 1, *self._epoch(len(history.epochs) + 1, update), number)
+                line = self._epoch(len(history.epochs) + 1, update, stage=number)
                 history.epochs.append(line)
                 if history.best is line:
                     save_model(self.best_path(history), self.model)
                 self._remember(history, optimizer)
-                progress.advance(note=f"loss {line.train_loss:.3f}  val CIDEr-D {line.val_cider:.3f}")
+                progress.advance(note=_note(line))
 
     def _begin(self, stage: Schedule, history: History) -> None:
         """A stage goes on from the best model so far, with a clean sheet for its notes."""
@@ -116,17 +125,18 @@ class Trainer:
             if file != self.best_path(history):
                 file.unlink()
 
-    def _epoch(self, number: int, update: Callable[[CaptionBatch], float]) -> tuple[float, float]:
-        """Mean loss over the captions, and the validation score after them."""
+    def _epoch(self, number: int, update: Callable[[CaptionBatch], Outcome], *, stage: int) -> Epoch:
+        """Means over the captions, and the validation score after them."""
         seed = _seed(self.settings.seed, number)
         torch.manual_seed(seed)
         self.model.train()
-        total, captions = 0.0, 0
         per_video = self.settings.captions_per_video
-        for batch in self._pairs.batches(self.settings.batch_size, seed=seed, per_video=per_video):
-            total += update(batch) * len(batch.words)
-            captions += len(batch.words)
-        return total / captions, self.validate()
+        batches = self._pairs.batches(self.settings.batch_size, seed=seed, per_video=per_video)
+        seen = [(len(batch.words), update(batch)) for batch in batches]
+        captions = sum(size for size, _ in seen)
+        loss = sum(size * outcome.loss for size, outcome in seen) / captions
+        rewards = [size * outcome.reward for size, outcome in seen if outcome.reward is not None]
+        return Epoch(number, loss, self.validate(), stage, sum(rewards) / captions if rewards else None)
 
     def _update(
         self,
@@ -136,7 +146,7 @@ class Trainer:
         stage: Schedule,
         epoch: int,
         rewards: Rewards | None,
-    ) -> float:
+    ) -> Outcome:
         features = self.source.batch(batch.video_ids, device=self.device)
         with torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.device.startswith("cuda")):
             lesson = make_lesson(
@@ -151,39 +161,43 @@ class Trainer:
             loss = torch.zeros((), device=self.device)
             if rewards is None or stage.cross_entropy:
                 loss = loss + (1.0 if rewards is None else stage.cross_entropy) * self.model.loss(lesson)
-            if rewards is not None:
-                loss = loss + self._rewarded(batch, lesson.state, rewards)
+            judged = None if rewards is None else self._rewarded(batch, lesson.state, rewards, stage)
+            if judged is not None:
+                loss = loss + judged.loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
         optimizer.step()
-        return float(loss.detach())
+        return Outcome(float(loss.detach()), None if judged is None else float(judged.reward))
 
-    def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards) -> Tensor:
+    def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards, stage: Schedule) -> Judged:
+        each = torch.arange(len(batch.video_ids)).repeat_interleave(stage.samples)
         return self_critical_loss(
             self.model,
             state,
             batch.video_ids,
-            drawn_for=batch.video_of.to(self.device),
+            drawn_for=(each if stage.samples else batch.video_of).to(self.device),
             rewards=rewards,
             vocabulary=self.vocabulary,
             max_words=self.max_words,
+            baseline=stage.baseline,
         )
 
     def _rewards(self, stage: Schedule) -> Rewards:
-        return Rewards(self.corpus.references("train"), dict(stage.rewards))
+        return Rewards(self.corpus.references("train"), dict(stage.rewards), end_word=stage.end_word)
 
     @cached_property
     def _pairs(self) -> TrainingPairs:
         return training_pairs(self.corpus, self.vocabulary, max_words=self.max_words)
 
-    def validate(self) -> float:
+    def validate(self, *, beam: int = 1) -> float:
+        """CIDEr-D of the validation videos."""
         sentences = caption_videos(
             self.model,
             self.source,
             self.corpus.splits["val"],
             vocabulary=self.vocabulary,
-            beam=1,
+            beam=beam,
             max_words=self.max_words,
             device=self.device,
         )
@@ -200,7 +214,16 @@ def _seed(seed: int, epoch: int) -> int:
     return seed * 1_000_003 + epoch
 
 
+def _note(line: Epoch) -> str:
+    reward = "" if line.reward is None else f"  reward {line.reward:.3f}"
+    return f"loss {line.train_loss:.3f}{reward}  val CIDEr-D {line.val_cider:.3f}"
+
+
 def curves_csv(history: History) -> str:
-    lines = ["epoch,train_loss,val_cider,stage"]
-    lines += [f"{line.epoch},{line.train_loss:.6f},{line.val_cider:.6f},{line.stage}" for line in history.epochs]
-    return "\n".join(lines) + "\n"
+    """A run without rewards has no column for them."""
+    rewarded = any(line.reward is not None for line in history.epochs)
+    rows = [["epoch", "train_loss", "val_cider", "stage", "reward"]]
+    for line in history.epochs:
+        reward = "" if line.reward is None else f"{line.reward:.6f}"
+        rows.append([f"{line.epoch}", f"{line.train_loss:.6f}", f"{line.val_cider:.6f}", f"{line.stage}", reward])
+    return "".join(",".join(row if rewarded else row[:-1]) + "\n" for row in rows)

@@ -39,7 +39,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for value, small in {
         "batch_size: 128": "batch_size: 8",
         "min_count: 8": "min_count: 1",
-        "epochs: 3": "epochs: 1",
+        "epochs: 4": "epochs: 1",
+        "epochs: 10": "epochs: 1",
+        "epochs: 12": "epochs: 3",
     }.items():
         recipe = recipe.replace(value, small)
     Path("params.yaml").write_text(recipe)
@@ -49,18 +51,23 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_seeds_of_runs_become_one_table(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["results.json", "--seeds", "0", "1", "--runs", "soft_attention", "--no-meteor"]
+    arguments = ["results.json", "--seeds", "0", "1", "--runs", "soft_attention_long", "--no-meteor"]
     seeds.main(arguments)
     seeds.main(["results.json", "--seeds", "1", "--runs", "self_critical", "--no-meteor"])
     results = json.loads(Path("results.json").read_text())
 
-    assert sorted(results) == ["self_critical-1", "soft_attention-0", "soft_attention-1"]
-    found = results["soft_attention-0"]
+    assert sorted(results) == ["self_critical-1", "soft_attention_long-0", "soft_attention_long-1"]
+    found = results["soft_attention_long-0"]
     assert found["captions"] == 48 * len(found["curve"])
     assert found["beam"]["videos"] == 6
     assert found["beam"]["scores"]["CIDEr-D"] > 1
-    assert results["soft_attention-1"]["curve"] != found["curve"]
-    assert json.loads(Path("runs/self_critical-1/run.json").read_text())["params"]["start_from"] == "soft_attention-1"
+    assert results["soft_attention_long-1"]["curve"] != found["curve"]
+    assert len(found["beam_curve"]) == len(found["curve"])
+    assert found["reward"] == []
+    start = json.loads(Path("runs/self_critical-1/run.json").read_text())["params"]["start_from"]
+    assert start == "soft_attention_long-1"
+    assert results["self_critical-1"]["captions"] == 24 * 5
+    assert results["self_critical-1"]["reward"][0] > 0
 
     before = Path("results.json").read_bytes()
     seeds.main(arguments)  # nothing left to do
@@ -70,14 +77,18 @@ def test_seeds_of_runs_become_one_table(project: Path, capsys: pytest.CaptureFix
 
 def test_curves_are_means_over_the_seeds(tmp_path: Path) -> None:
     first, second = [[1, 3.0, 0.2], [1, 2.0, 0.6]], [[1, 3.0, 0.4], [2, 2.0, 0.8]]
-    results = {"a-0": {"curve": first}, "a-1": {"curve": second}, "b_<c>-0": {"curve": first}}
+    results = {"a-0": {"curve": first}, "a-1": {"curve": second}, "b_<c>-0": {"curve": first, "start_from": "a-0"}}
     (tmp_path / "results.json").write_text(json.dumps(results))
     curves.main([str(tmp_path / "results.json"), str(tmp_path / "curves.svg")])
     drawn = (tmp_path / "curves.svg").read_text()
 
     assert curves.mean_curves(results)["a"] == [(1, pytest.approx(0.3)), (2, pytest.approx(0.7))]
+    assert [epoch for epoch, _ in curves.mean_curves(results)["b_<c>"]] == [3, 4]
     assert drawn.count("<polyline") == 2
     assert ">b_&lt;c&gt;</text>" in drawn
+
+    curves.main([str(tmp_path / "results.json"), str(tmp_path / "one.svg"), "a"])
+    assert (tmp_path / "one.svg").read_text().count("<polyline") == 1
 
 
 @pytest.mark.slow
@@ -86,7 +97,7 @@ def test_every_run_of_the_recipe_can_be_trained(project: Path) -> None:
     Path("params.yaml").write_text(Path("params.yaml").read_text().replace("epochs: 5", "epochs: 1"))
     seeds.main(["results.json", "--seeds", "0", "--no-meteor", "--runs", *runs])
 
-    assert len(json.loads(Path("results.json").read_text())) == 4
+    assert len(json.loads(Path("results.json").read_text())) == 5
 
 
 def test_a_run_that_is_trained_but_not_scored_yet_is_left_out_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from models.base import Captioner, Features, Input, State, Step
 from pipeline.reading import NEVER
 from pipeline.search import greedy, sample
-from pipeline.self_critical import self_critical_loss
+from pipeline.self_critical import mean_of_others, self_critical_loss
 from pipeline.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 
 VOCABULARY = Vocabulary((*SPECIALS, "red", "ball"))
@@ -41,8 +41,9 @@ class Bigrams(Captioner):
         return output
 
 
-def worth(videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
+def worth(videos: Sequence[str], sentences: Sequence[str], ended: Sequence[bool]) -> np.ndarray:
     assert len(videos) == len(sentences)
+    assert list(ended) == [len(sentence.split()) < MAX_WORDS for sentence in sentences]
     return np.array([WORTH.get(sentence, 0.0) for sentence in sentences])
 
 
@@ -62,7 +63,7 @@ def rows(count: int) -> State:
     return {"video": torch.zeros(count, 1)}
 
 
-def loss(model: Captioner, count: int) -> Tensor:
+def loss(model: Captioner, count: int, *, baseline: Any = "greedy") -> Tensor:
     rewards: Any = worth
     return self_critical_loss(
         model,
@@ -72,7 +73,17 @@ def loss(model: Captioner, count: int) -> Tensor:
         rewards=rewards,
         vocabulary=VOCABULARY,
         max_words=MAX_WORDS,
-    )
+        baseline=baseline,
+    ).loss
+
+
+def gradient_of_the_expected_reward(model: Bigrams) -> Tensor:
+    expected = sum(log_prob.exp() * value_of(words) for words, log_prob in every_sentence(model).items())
+    return torch.autograd.grad(expected, model.table)[0]
+
+
+def value_of(words: Sequence[int]) -> float:
+    return WORTH.get(" ".join(VOCABULARY.words[word] for word in words), 0.0)
 
 
 def test_drawn_sentences_know_their_own_probability() -> None:
@@ -96,22 +107,45 @@ def test_every_sentence_ends_once() -> None:
         assert set(words[end + 1 :]) <= {PAD}
 
 
-def test_the_gradient_is_that_of_the_expected_reward() -> None:
+@pytest.mark.parametrize("baseline", ["greedy", "others"])
+def test_the_gradient_is_that_of_the_expected_reward(baseline: str) -> None:
     model = Bigrams()
-    expected = sum(
-        log_prob.exp() * WORTH.get(" ".join(VOCABULARY.words[word] for word in words), 0.0)
-        for words, log_prob in every_sentence(model).items()
-    )
-    (exact,) = torch.autograd.grad(-expected, model.table)
+    exact = gradient_of_the_expected_reward(model)
 
     torch.manual_seed(0)
     count = 60_000
     drawn_words = (sample(model, rows(count), max_words=MAX_WORDS).words != PAD).sum()
     torch.manual_seed(0)
-    (found,) = torch.autograd.grad(loss(model, count) * drawn_words / count, model.table)
+    (found,) = torch.autograd.grad(-loss(model, count, baseline=baseline) * drawn_words / count, model.table)
 
     torch.testing.assert_close(found, exact, atol=0.02, rtol=0)
     assert exact.abs().max() > 0.2  # there is something to compare
+
+
+def test_two_sentences_that_judge_each_other_teach_the_exact_gradient_on_average() -> None:
+    """By enumeration of all pairs that can be drawn: nothing is left to chance."""
+    model = Bigrams()
+    exact = gradient_of_the_expected_reward(model)
+    sentences = every_sentence(model)
+    taught: Tensor = torch.zeros(())
+    for one, other in itertools.product(sentences, repeat=2):
+        reward = torch.tensor([value_of(one), value_of(other)])
+        advantage = reward - mean_of_others(reward, torch.zeros(2, dtype=torch.long))
+        log_prob = torch.stack([sentences[one], sentences[other]])
+        taught = taught + log_prob.sum().exp().detach() * (advantage * log_prob).mean()
+
+    torch.testing.assert_close(torch.autograd.grad(taught, model.table)[0], exact, atol=1e-6, rtol=0)
+
+
+def test_what_sentences_of_a_video_gain_over_the_others_sums_to_zero() -> None:
+    video_of = torch.tensor([1, 0, 1, 0, 1])
+    reward = torch.tensor([1.0, 5.0, 2.0, 7.0, 6.0])
+
+    others = mean_of_others(reward, video_of)
+
+    assert others.tolist() == [4.0, 7.0, 3.5, 5.0, 1.5]
+    gained = torch.zeros(2).index_add(0, video_of, reward - others)
+    assert gained.tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
 
 
 def test_words_that_cannot_come_out_get_no_gradient() -> None:
@@ -132,13 +166,14 @@ def test_the_baseline_is_the_greedy_sentence_so_that_saying_it_teaches_nothing()
     assert len(set(map(tuple, greedy(model, rows(3), max_words=MAX_WORDS).words.tolist()))) == 1
 
 
-def test_training_finds_the_sentence_of_highest_worth() -> None:
+@pytest.mark.parametrize("baseline", ["greedy", "others"])
+def test_training_finds_the_sentence_of_highest_worth(baseline: str) -> None:
     model = Bigrams()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     torch.manual_seed(0)
     for _ in range(60):
         optimizer.zero_grad()
-        loss(model, 64).backward()
+        loss(model, 64, baseline=baseline).backward()
         optimizer.step()
 
     said = greedy(model, rows(1), max_words=MAX_WORDS).words[0].tolist()

@@ -16,7 +16,7 @@ from pipeline.params import Train
 from pipeline.rewards import Rewards
 from pipeline.runs import open_run, prepare, publish_run
 from pipeline.search import greedy
-from pipeline.training import History, Trainer
+from pipeline.training import History, Trainer, curves_csv
 from tests.test_training import SETTINGS, project  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -188,6 +188,32 @@ def test_self_critical_training_raises_the_reward_of_the_training_videos() -> No
     after.run()
 
     assert reward(after.model, after) > 1.3 * reward(before.model, before)
+
+
+def test_sentences_that_judge_each_other_get_better() -> None:
+    stage = {"epochs": 20, "patience": 20, "rewards": {"cider": 1.0}, "cross_entropy": 0.0, "learning_rate": 1e-3}
+    stage |= {"samples": 3, "baseline": "others", "end_word": True}
+    history = trainer_of(settings(epochs=3, options={**SETTINGS.options, "dropout": 0.0}, then=[stage])).run()
+
+    drawn = [line.reward for line in history.of(2).epochs if line.reward is not None]
+    assert sum(drawn[-5:]) > 1.3 * sum(drawn[:5])
+
+
+def test_the_reward_has_a_column_in_the_curves_of_runs_that_have_one() -> None:
+    stage = {"epochs": 1, "rewards": {"cider": 1.0}, "samples": 2, "baseline": "others"}
+    with_rewards, without = (curves_csv(straight(settings(epochs=1, then=then))[0]) for then in ([stage], []))
+
+    head, first, second = (line.split(",") for line in with_rewards.split())
+    assert head == ["epoch", "train_loss", "val_cider", "stage", "reward"]
+    assert first[-1] == ""
+    assert float(second[-1]) > 0
+    assert "reward" not in without
+
+
+def test_a_sentence_cannot_be_judged_by_others_when_it_is_alone() -> None:
+    with pytest.raises(ValueError, match="samples of 2 or more"):
+        settings(rewards={"cider": 1.0}, baseline="others", samples=1)
+    assert settings(baseline="others").baseline == "others"  # for a later stage that has rewards
 
 
 def test_seeds_are_runs_of_their_own() -> None:

@@ -1,6 +1,6 @@
 """Learning curves of the results of `workflows.seeds` as one SVG: the mean over the seeds of every run.
 
-python -m workflows.curves results.json curves.svg
+python -m workflows.curves results.json curves.svg [RUN ...]
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ LEGEND = 130  # width of the names beside the chart
 
 
 def mean_curves(results: dict[str, Any]) -> dict[str, Points]:
-    """Run -> (epoch, validation CIDEr-D)."""
+    """Run -> (epoch, validation CIDEr-D); a run that goes on from another is drawn to the right of it."""
     runs: dict[str, list[list[float]]] = {}
+    before: dict[str, int] = {}
     for name, found in results.items():
-        runs.setdefault(name.rpartition("-")[0], []).append([line[2] for line in found["curve"]])
+        run = name.rpartition("-")[0]
+        runs.setdefault(run, []).append([line[2] for line in found["curve"]])
+        before[run] = len(results.get(found.get("start_from"), {"curve": []})["curve"])
     return {
-        run: [(float(epoch), sum(values) / len(values)) for epoch, values in enumerate(zip(*curves, strict=False), 1)]
+        run: [
+            (float(epoch), sum(values) / len(values))
+            for epoch, values in enumerate(zip(*curves, strict=False), 1 + before[run])
+        ]
         for run, curves in runs.items()
     }
 
@@ -53,10 +59,11 @@ def draw(drawn: Chart) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    results, out = map(Path, arguments)
-    curves = mean_curves(json.loads(results.read_text()))
+    results, out, *wanted = arguments
+    curves = mean_curves(json.loads(Path(results).read_text()))
+    curves = {run: curves[run] for run in wanted or curves}
     colors = {run: number for number, run in enumerate(curves)}
-    write_text(out, draw(chart("val_cider", curves=curves, colors=colors, chosen={})))
+    write_text(Path(out), draw(chart("val_cider", curves=curves, colors=colors, chosen={})))
 
 
 if __name__ == "__main__":

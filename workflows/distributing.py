@@ -26,14 +26,17 @@ class DaskExecutor:
     profile: Cluster
     console: Console
 
+    @property
+    def workers(self) -> int:
+        return worker_count(self.profile)
+
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         require_own(work)
         if not items:
             return
         journal = Journal.opened(self.profile.logs)
-        most = worker_count(self.profile)
         place = place_of(self.profile)
-        campaign = Campaign(work, items, place=place, profile=self.profile, journal=journal, workers=most)
+        campaign = Campaign(work, items, place=place, profile=self.profile, journal=journal, workers=self.workers)
         seconds = CONNECT
         while not campaign.finished:
             with opened(self.profile, seconds=seconds) as client:

@@ -45,7 +45,12 @@ def cores() -> int:
 
 
 def load_machine(
-    name: str | None = None, *, insecure: bool = False, report: str | None = None, console: Console = QUIET
+    name: str | None = None,
+    *,
+    workers: int | None = None,
+    insecure: bool = False,
+    report: str | None = None,
+    console: Console = QUIET,
 ) -> Machine:
-    changes: dict[str, Any] = {"insecure": insecure, "performance_report": report}
+    changes: dict[str, Any] = {"workers": workers, "insecure": insecure or None, "performance_report": report}
     return Machine(load_profile(name, **changes), console)

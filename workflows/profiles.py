@@ -173,8 +173,8 @@ def load_profile(name: str | None = None, **changes: Any) -> Profile:
         raise UsageError(f"there is no profile '{name}'; known: {known}, or the path of a .yaml file")
     given = YAML(typ="safe").load(path.read_text()) or {}
     settings = {"kind": "local", **given}
-    if settings["kind"] != "local":
-        settings |= {key: value for key, value in changes.items() if value}
+    understood = ("workers",) if settings["kind"] == "local" else changes
+    settings |= {key: changes[key] for key in understood if changes.get(key) is not None}
     try:
         return _ANY.validate_python(settings)
     except ValidationError as error:

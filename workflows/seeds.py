@@ -12,15 +12,17 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pipeline.captioning import caption_videos
-from pipeline.console import Console
+from pipeline.console import Console, Progress
 from pipeline.corpus import read_corpus
 from pipeline.metrics import score
-from pipeline.params import Params, Train, load_params, pick
+from pipeline.params import Params, Schedule, Train, load_params, pick
 from pipeline.publish import write_json
 from pipeline.runs import open_run, prepare, publish_run
 from pipeline.training import Trainer
@@ -53,7 +55,7 @@ def finish(name: str, run: Train, params: Params, *, results: Path, meteor: bool
     """What the results lack of this run; training is written down before anything is scored."""
     found = json.loads(results.read_text()) if results.is_file() else {}
     if name not in found:
-        found[name] = trained(name, run, max_words=params.assemble.max_words, console=console)
+        found[name] = trained(name, run, params, console=console)
         write_json(results, found)
     if "beam" not in found[name] or (meteor and "METEOR" not in found[name]["beam"]["scores"]):
         found[name]["greedy"] = captioned(name, params, beam=1, meteor=False)
@@ -62,24 +64,47 @@ def finish(name: str, run: Train, params: Params, *, results: Path, meteor: bool
     console.say(f"{name}: {summary(found[name])}")
 
 
-def trained(name: str, run: Train, *, max_words: int, console: Console) -> dict[str, Any]:
-    trainer = prepare(run, captions=CAPTIONS, max_words=max_words, device="cpu")
+@dataclass
+class Watched:
+    """Progress that also scores the beam after every epoch, whose time is not that of training."""
+
+    progress: Progress
+    score: Callable[[], float]
+    scores: list[float] = field(default_factory=list)
+    spent: Counter[str] = field(default_factory=Counter)
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        if note:  # an epoch has just ended; without a note they are those of an earlier start
+            score, seconds = timed(self.score)
+            self.scores.append(round(score, 4))
+            self.spent.update(seconds)
+        self.progress.advance(steps, note)
+
+
+def trained(name: str, run: Train, params: Params, *, console: Console) -> dict[str, Any]:
+    trainer = prepare(run, captions=CAPTIONS, max_words=params.assemble.max_words, device="cpu")
     with console.progress(name, sum(stage.epochs for stage in run.stages)) as progress:
-        history, training = timed(lambda: trainer.run(progress))
+        watched = Watched(progress, lambda: trainer.validate(beam=params.caption.beam))
+        history, seconds = timed(lambda: trainer.run(watched))
     publish_run(Path("runs") / name, name, trainer, history)
     return {
         "parameters": sum(weights.numel() for weights in trainer.model.parameters()),
-        "captions": captions_an_epoch(trainer) * len(history.epochs),
-        "training": training,
+        "captions": sum(captions_an_epoch(trainer, run.stages[line.stage - 1]) for line in history.epochs),
+        "training": {unit: round(value - watched.spent[unit], 2) for unit, value in seconds.items()},
         "curve": [[line.stage, round(line.train_loss, 4), round(line.val_cider, 4)] for line in history.epochs],
+        "beam_curve": watched.scores,
+        "reward": [round(line.reward, 4) for line in history.epochs if line.reward is not None],
         "best_epoch": history.best.epoch,
+        "start_from": run.start_from,
     }
 
 
-def captions_an_epoch(trainer: Trainer) -> int:
+def captions_an_epoch(trainer: Trainer, stage: Schedule) -> int:
+    """Captions learnt from, or sentences drawn: with `samples`, as many for a video whose captions lie together."""
     limit, corpus = trainer.settings.captions_per_video, trainer.corpus
     counts = [len(corpus.captions[video]) for video in corpus.splits["train"]]
-    return sum(min(count, limit or count) for count in counts)
+    drawn = stage.samples if stage.rewards and limit else 0
+    return sum(drawn or min(count, limit or count) for count in counts)
 
 
 def captioned(name: str, params: Params, *, beam: int, meteor: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InputError
+from pipeline.execution import HERE, Executor
 from pipeline.metrics.reading import named
 
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ def score(
 
 
 def score_all(
-    settings: Settings, said: Mapping[str, Mapping[str, str]], references: Mapping[str, Sequence[str]]
+    settings: Settings,
+    said: Mapping[str, Mapping[str, str]],
+    references: Mapping[str, Sequence[str]],
+    *,
+    executor: Executor = HERE,
 ) -> dict[str, Scores]:
     """Several sets of sentences about the same videos, by one tokeniser and one set of METEOR processes."""
     from pipeline.metrics.scorer import CaptionScorer
@@ -44,7 +49,7 @@ def score_all(
 
     for hypotheses in said.values():
         check_ids(hypotheses, references)
-    with open_toolkit(settings, comparisons=len(said) * comparisons(references)) as tools:
+    with open_toolkit(settings, comparisons=len(said) * comparisons(references), executor=executor) as tools:
         written = {video: [*(said[name][video] for name in said), *texts] for video, texts in references.items()}
         tokenized = tools.tokenize_groups(written)
         scorer = CaptionScorer({video: texts[len(said) :] for video, texts in tokenized.items()}, tools=tools)

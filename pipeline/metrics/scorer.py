@@ -48,8 +48,11 @@ class CaptionScorer:
             columns["METEOR"], meteor = self._meteor(self._tools.meteor, hypotheses)
         means = {"ROUGE-L": _column(self._rouge.score(hypotheses)), "CIDEr-D": _column(self._cider.score(hypotheses))}
         kinds: Kinds = {}
-        if spice and self._tools and self._tools.spice and self._tools.java:
-            each, kinds = score_spice(hypotheses, self._references, java=self._tools.java, folder=self._tools.spice)
+        tools = self._tools
+        if spice and tools and tools.spice and tools.java:
+            each, kinds = score_spice(
+                hypotheses, self._references, java=tools.java, folder=tools.spice, executor=tools.executor
+            )
             means["SPICE"] = (float(np.mean(list(each.values()))), list(each.values()))
         columns |= means
         return Scores(

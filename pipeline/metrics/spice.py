@@ -7,10 +7,12 @@ import math
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pipeline.errors import MissingToolError
+from pipeline.execution import HERE, Executor, shares
 from pipeline.java import JavaError, JavaProcess, JavaRuntime
 from pipeline.metrics.jars import SPICE, jar_path
 
@@ -20,6 +22,7 @@ MODELS = ("lib/stanford-corenlp-3.6.0.jar", "lib/stanford-corenlp-3.6.0-models.j
 KINDS = ("Object", "Attribute", "Relation", "Cardinality", "Color", "Size")
 # It says nothing until it ends: the time that loading may take, and each caption (60,000 take about half an hour).
 LOADING, CAPTION = 600.0, 0.1  # seconds
+WORTH = 2_000  # captions that take about a minute, which loading the parser's models may take
 Kinds = dict[str, dict[str, float]]  # kind -> video -> F score; a video without anything of a kind is absent
 
 
@@ -37,6 +40,41 @@ def spice_folder() -> Path:
     return folder
 
 
+@dataclass(frozen=True)
+class Slice:
+    """Some of the videos: a video's score depends on its own captions alone."""
+
+    id: str
+    hypotheses: Mapping[str, str]
+    references: Mapping[str, Sequence[str]]
+
+    @property
+    def captions(self) -> int:
+        return len(self.hypotheses) + sum(len(self.references[video]) for video in self.hypotheses)
+
+
+@dataclass(frozen=True)
+class ScoreSlice:
+    """Work for an executor."""
+
+    java: JavaRuntime
+    folder: Path
+    timeout: float | None = None
+    takes_hours: ClassVar[bool] = True
+
+    def __call__(self, part: Slice) -> tuple[dict[str, float], Kinds]:
+        limit = self.timeout or LOADING + CAPTION * part.captions
+        with tempfile.TemporaryDirectory(prefix="framescribe-spice-") as work:
+            asked, answered = Path(work) / "asked.json", Path(work) / "answered.json"
+            entries = [{"image_id": v, "test": t, "refs": list(part.references[v])} for v, t in part.hypotheses.items()]
+            asked.write_text(json.dumps(entries))
+            options = ["-Xmx8G", "-jar", str(self.folder / JAR), str(asked), "-out", str(answered)]
+            command = [str(self.java.path), *options, "-subset", "-silent"]
+            with JavaProcess(command, name="SPICE", timeout=limit) as spice:
+                spice.wait()
+                return _parse(answered, videos=list(part.hypotheses), last_words=spice.last_words())
+
+
 def score_spice(
     hypotheses: Mapping[str, str],
     references: Mapping[str, Sequence[str]],
@@ -44,18 +82,30 @@ def score_spice(
     java: JavaRuntime,
     folder: Path,
     timeout: float | None = None,
+    executor: Executor = HERE,
 ) -> tuple[dict[str, float], Kinds]:
-    """The F score of every video, and those of its sub-scores."""
-    captions = len(hypotheses) + sum(len(references[video]) for video in hypotheses)
-    limit = timeout or LOADING + CAPTION * captions
-    with tempfile.TemporaryDirectory(prefix="framescribe-spice-") as work:
-        asked, answered = Path(work) / "asked.json", Path(work) / "answered.json"
-        entries = [{"image_id": v, "test": text, "refs": list(references[v])} for v, text in hypotheses.items()]
-        asked.write_text(json.dumps(entries))
-        options = ["-Xmx8G", "-jar", str(folder / JAR), str(asked), "-out", str(answered), "-subset", "-silent"]
-        with JavaProcess([str(java.path), *options], name="SPICE", timeout=limit) as spice:
-            spice.wait()
-            return _parse(answered, videos=list(hypotheses), last_words=spice.last_words())
+    """The F score of every video, and those of its sub-scores, in the order of the hypotheses."""
+    whole = Slice("SPICE", hypotheses, references)
+    each: dict[str, float] = {}
+    found: Kinds = {kind: {} for kind in KINDS}
+    parts = _cut(whole, shares(executor, whole.captions // WORTH))
+    for scores, kinds in executor.map(ScoreSlice(java, folder, timeout), parts):
+        each |= scores
+        for kind in KINDS:
+            found[kind] |= kinds[kind]
+    ordered = {
+        kind: {video: values[video] for video in hypotheses if video in values} for kind, values in found.items()
+    }
+    return {video: each[video] for video in hypotheses}, ordered
+
+
+def _cut(whole: Slice, count: int) -> list[Slice]:
+    videos = list(whole.hypotheses)
+    parts = [videos[n::count] for n in range(count)]
+    return [
+        Slice(f"SPICE {n}", {v: whole.hypotheses[v] for v in part}, {v: whole.references[v] for v in part})
+        for n, part in enumerate(parts)
+    ]
 
 
 def _parse(path: Path, *, videos: Sequence[str], last_words: str) -> tuple[dict[str, float], Kinds]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.errors import MissingToolError
+from pipeline.execution import HERE, Executor
 from pipeline.hashing import file_sha256
 from pipeline.java import JavaRuntime, find_java
 from pipeline.metrics import python_tokenizer
@@ -37,6 +38,7 @@ class Toolkit:
     meteor: Meteor | None
     spice: Path | None  # the folder of its jar
     remarks: tuple[str, ...] = ()  # what was asked for and cannot be had
+    executor: Executor = HERE  # of SPICE
 
     def tokenize(self, captions: Sequence[str]) -> list[str]:
         if self.settings.tokenizer == "ptb" and self.java:
@@ -77,16 +79,18 @@ def _sha256(references: Mapping[str, Sequence[str]]) -> str:
 
 
 @contextmanager
-def open_toolkit(settings: Settings, *, comparisons: int) -> Iterator[Toolkit]:
-    """METEOR's processes load their tables while the first captions are tokenised."""
+def open_toolkit(
+    settings: Settings, *, comparisons: int, processes: int | None = None, executor: Executor = HERE
+) -> Iterator[Toolkit]:
+    """METEOR's processes, as many as the comparisons are worth, load their tables while captions are tokenised."""
     spice, remarks = _spice(settings)
     java = _java(settings, spice=spice is not None)
     with ExitStack() as stack:
         meteor = None
         if settings.meteor and java:
-            processes = processes_worth(comparisons, cores=len(os.sched_getaffinity(0)))
-            meteor = stack.enter_context(meteor_process(java=java, processes=processes))
-        yield Toolkit(settings, java, meteor, spice, remarks)
+            many = processes or processes_worth(comparisons, cores=len(os.sched_getaffinity(0)))
+            meteor = stack.enter_context(meteor_process(java=java, processes=many))
+        yield Toolkit(settings, java, meteor, spice, remarks, executor)
 
 
 def _spice(settings: Settings) -> tuple[Path | None, tuple[str, ...]]:

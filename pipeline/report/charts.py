@@ -8,7 +8,12 @@ from dataclasses import dataclass
 
 WIDTH, HEIGHT = 440, 264
 LEFT, RIGHT, TOP, BOTTOM = 50, 14, 12, 40
-TITLES = {"train_loss": "Training loss", "val_cider": "Validation CIDEr-D", "val_loss": "Validation loss"}
+TITLES = {
+    "train_loss": "Training loss",
+    "val_cider": "Validation CIDEr-D",
+    "val_loss": "Validation loss",
+    "reward": "Reward of drawn sentences",
+}
 
 Points = Sequence[tuple[float, float]]
 

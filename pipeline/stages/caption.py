@@ -1,27 +1,31 @@
 """Write a sentence for every video of the test split with one trained run, or with several as one.
 
-Or for any videos: VIDEO... --run RUN.
+Or for any videos: VIDEO... --run RUN. A large split is captioned by the workers of the profile, a batch of videos at a
+time; the files are the same to the last byte.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console, printable
 from pipeline.errors import UsageError
+from pipeline.execution import Executor
 
 if TYPE_CHECKING:
     from pipeline.params import Caption
+    from pipeline.speaking import Spoken
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="+", metavar="RUN | VIDEO", help="trained runs, several as one; with --run: videos or folders"
     )
+    parser.add_argument("--each", action="store_true", help="several runs each by itself instead of as one")
     parser.add_argument("--run", help="caption the videos given, by this trained run")
     parser.add_argument("--html", type=Path, help="with --run: a page with frames and where each word looked")
     parser.add_argument("--captions", type=Path, default=Path("data/captions"), help="(default: %(default)s)")
@@ -33,20 +37,25 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
     if args.run is not None:
         return _own_videos(args, console)
-    params, name = load_params(), "+".join(args.names)
+    params, machine = load_params(), args.machine()
     for each in args.names:
         if each not in params.train and Path(each).exists():
             raise UsageError(f"{each} is no run", hint=f"for videos: framescribe caption {each} --run RUN")
         pick(params.train, each, kind="run")
-    return run(
-        name,
-        folders=[Path("runs") / each for each in args.names],
+    groups = [[name] for name in args.names] if args.each else [args.names]
+    speakers = {"+".join(group): [Path("runs") / name for name in group] for group in groups}
+    if args.out is not None and len(speakers) > 1:
+        raise UsageError("--out is the file of one run; with --each they are predictions/RUN.json")
+    summaries = run(
+        speakers,
         captions=args.captions,
-        out=args.out or Path("predictions") / f"{name}.json",
+        outs={name: args.out or Path("predictions") / f"{name}.json" for name in speakers},
         params=params.caption,
-        device=args.machine().device,
+        executor=machine.executor,
+        device=machine.device,
         console=console,
     )
+    return {"runs": summaries} if args.each else next(iter(summaries.values()))
 
 
 def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -87,32 +96,43 @@ def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def run(
-    name: str, *, folders: Sequence[Path], captions: Path, out: Path, params: Caption, device: str, console: Console
-) -> dict[str, Any]:
-    from pipeline.captioning import caption_videos
+    speakers: Mapping[str, Sequence[Path]],
+    *,
+    captions: Path,
+    outs: Mapping[str, Path],
+    params: Caption,
+    executor: Executor,
+    device: str,
+    console: Console,
+) -> dict[str, dict[str, Any]]:
+    """Each speaker is the folder of a run, or of several that speak as one; its file is there as soon as it is done."""
     from pipeline.corpus import read_corpus
-    from pipeline.ensembles import open_speaker
-    from pipeline.looks import looks_path, without_looks, write_looks
+    from pipeline.speaking import CaptionShard, shards_of, worth_it
+
+    video_ids = read_corpus(captions).splits[params.split]
+    shards = {name: list(shards_of(name, folders, video_ids)) for name, folders in speakers.items()}
+    waiting = [shard for each in shards.values() for shard in each]
+    spoken: dict[str, list[Spoken]] = {name: [] for name in speakers}
+    summaries = {}
+    with console.progress(f"caption {' '.join(speakers)}", len(video_ids) * len(speakers)) as progress:
+        for one in worth_it(executor, waiting, device=device).map(CaptionShard(params, device), waiting):
+            spoken[one.name].append(one)
+            progress.advance(len(one.predictions), note=one.name)
+            if len(spoken[one.name]) == len(shards[one.name]):
+                summaries[one.name] = _publish(spoken.pop(one.name), split=params.split, out=outs[one.name])
+    for name, facts in summaries.items():
+        console.say(f"{outs[name]}: {facts['videos']} sentences, {facts['distinct']} of them distinct")
+    return {name: summaries[name] for name in speakers}
+
+
+def _publish(spoken: Sequence[Spoken], *, split: str, out: Path) -> dict[str, Any]:
+    from pipeline.looks import looks_path, write_looks
     from pipeline.publish import write_json
 
-    speaker = open_speaker(folders, device=device)
-    video_ids = read_corpus(captions).splits[params.split]
-    with console.progress(f"caption {name}", len(video_ids)) as progress:
-        said = caption_videos(
-            speaker.model,
-            speaker.source,
-            video_ids,
-            vocabulary=speaker.vocabulary,
-            beam=params.beam,
-            max_words=params.max_words,
-            length_power=params.length_power,
-            device=device,
-            progress=progress,
-        )
-    looks = {video_id: speaker.geometry.looks(video_id, each.attention) for video_id, each in said.items()}
-    facts = {"run": name, "split": params.split, "looks": speaker.geometry.facts()}
-    write_looks(looks_path(out), looks)
-    write_json(out, facts | {"predictions": without_looks(said.items())})
-    distinct = len({sentence.caption for sentence in said.values()})
-    console.say(f"{out}: {len(said)} sentences, {distinct} of them distinct")
-    return {"run": name, "videos": len(said), "distinct": distinct}
+    ordered = sorted(spoken, key=lambda one: one.number)
+    predictions = {video: said for one in ordered for video, said in one.predictions.items()}
+    name = ordered[0].name
+    write_looks(looks_path(out), {video: looks for one in ordered for video, looks in one.looks.items()})
+    write_json(out, {"run": name, "split": split, "looks": ordered[0].facts, "predictions": predictions})
+    distinct = len({said["caption"] for said in predictions.values()})
+    return {"run": name, "videos": len(predictions), "distinct": distinct}

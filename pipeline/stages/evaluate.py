@@ -1,32 +1,32 @@
 """Score a run's sentences against the references, beside always saying the most frequent training caption.
 
+Several runs share METEOR's tables and the baseline; on a cluster each worker has some of the runs.
 Or any file of predictions against any file of references: COCO results, the data sets' own annotations, JSON, JSONL.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console
+from pipeline.execution import Executor, InProcess
 
 if TYPE_CHECKING:
-    from pipeline.metrics.scorer import Scores
-    from pipeline.metrics.toolkit import Settings
     from pipeline.params import Evaluate
 
-SLICE_METRICS = ("BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D", "SPICE")
 OF_FILES = ("predictions", "references", "out", "split", "common", "no_meteor", "no_spice", "tokenizer", "resamples")
 METRICS = Path("metrics.json")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "run", nargs="?", help="a captioned run: an entry of `train` in params.yaml, or any predictions/RUN.json"
+        "runs",
+        nargs="*",
+        metavar="RUN",
+        help="captioned runs: entries of `train` in params.yaml, or any predictions/RUN.json",
     )
     files = parser.add_argument_group("files instead of a run")
     files.add_argument("--predictions", type=Path, metavar="P", help="captions by id: COCO results, JSON or JSONL")
@@ -43,32 +43,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.errors import UsageError
 
-    if args.run and all(getattr(args, name) in (None, False) for name in OF_FILES):
-        return _evaluate_run(args, console)
-    if args.predictions and args.references and not args.run:
-        return _evaluate_files(args, console)
+    machine = args.machine()
+    # On one machine METEOR's own processes and SPICE's own threads are at work on all cores.
+    executor = machine.executor if machine.is_cluster else InProcess()
+    if args.runs and all(getattr(args, name) in (None, False) for name in OF_FILES):
+        return _evaluate_runs(args.runs, executor, console)
+    if args.predictions and args.references and not args.runs:
+        return _evaluate_files(args, executor, console)
     raise UsageError("give either RUN, or both --predictions and --references", hint="framescribe evaluate --help")
 
 
-def _evaluate_run(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+def _evaluate_runs(names: Sequence[str], executor: Executor, console: Console) -> dict[str, Any]:
     from pipeline.params import load_params, pick
 
-    name, params = args.run, load_params()
-    predictions = Path("predictions") / f"{name}.json"
-    if not predictions.is_file():  # an ensemble or a fusion is no entry of params.yaml
-        pick(params.train, name, kind="run")
-    return run(
-        name,
-        predictions=predictions,
-        captions=Path("data/captions"),
-        metrics=Path("metrics") / name / "scores.json",
-        evaluation=Path("evaluation") / f"{name}.json",
-        params=params.evaluate,
-        console=console,
-    )
+    params = load_params()
+    for name in names:
+        if not (Path("predictions") / f"{name}.json").is_file():  # an ensemble or a fusion is no entry of params.yaml
+            pick(params.train, name, kind="run")
+    summaries = run(names, params=params.evaluate, executor=executor, console=console)
+    return summaries[names[0]] if len(names) == 1 else {"runs": summaries}
 
 
-def _evaluate_files(args: argparse.Namespace, console: Console) -> dict[str, Any]:
+def _evaluate_files(args: argparse.Namespace, executor: Executor, console: Console) -> dict[str, Any]:
     from pipeline.evaluation import as_record, remarks, spice_means
     from pipeline.hashing import file_sha256
     from pipeline.metrics import score_all
@@ -86,7 +82,7 @@ def _evaluate_files(args: argparse.Namespace, console: Console) -> dict[str, Any
         meteor=not args.no_meteor,
         spice=not args.no_spice,
     )
-    scores = score_all(settings, sets, references.captions)[""]
+    scores = score_all(settings, sets, references.captions, executor=executor)[""]
     told = [*left_out, *remarks(sets[""], references.captions), *scores.provenance.get("remarks", [])]
     facts = scores.provenance | {
         "split": references.split or stated or "not stated",
@@ -109,85 +105,23 @@ def _evaluate_files(args: argparse.Namespace, console: Console) -> dict[str, Any
     return summary
 
 
-def run(
-    name: str,
-    *,
-    predictions: Path,
-    captions: Path,
-    metrics: Path,
-    evaluation: Path,
-    params: Evaluate,
-    console: Console,
-) -> dict[str, Any]:
-    """Numbers go to `metrics`, for `dvc metrics show`; per-video scores and provenance to `evaluation`."""
-    from pipeline.corpus import read_corpus
-    from pipeline.errors import InputError
-    from pipeline.evaluation import as_record, slice_scores, spice_means
-    from pipeline.metrics.bootstrap import intervals
-    from pipeline.metrics.reading import read_run_predictions
-    from pipeline.metrics.toolkit import Settings
-    from pipeline.publish import write_json
+def run(names: Sequence[str], *, params: Evaluate, executor: Executor, console: Console) -> dict[str, dict[str, Any]]:
+    """predictions/RUN.json against data/captions; each run's files are there as soon as it is scored."""
+    from pipeline.scoring import score_runs
 
-    split, said = read_run_predictions(predictions, run=name)
-    corpus = read_corpus(captions)
-    if split not in corpus.splits:
-        raise InputError(f"{predictions}: there is no split '{split}'; {captions} has: {', '.join(corpus.splits)}")
-    settings = Settings(tokenizer=params.tokenizer, meteor=params.meteor, spice=params.spice)
-    ours, baseline, about = _score_beside_baseline(
-        said, corpus.references(split), training=corpus.sentences("train"), settings=settings
-    )
-    numbers: dict[str, Any] = {
-        "scores": ours.corpus,
-        "intervals": intervals(ours.statistics, resamples=params.resamples),
-        "most_frequent_caption": baseline.corpus,
-        "videos": len(said),
-    }
-    record = as_record(ours) | {"baseline": about, "provenance": ours.provenance | {"split": split}}
-    labels = {video: corpus.slices[video] for video in said if video in corpus.slices}
-    if labels:
-        numbers["slices"] = slice_scores(ours.statistics, labels, metrics=SLICE_METRICS)
-        record["slices"] = labels
-    if kinds := spice_means(ours):
-        numbers["spice"] = kinds
-    write_json(metrics, numbers)
-    write_json(evaluation, record)
-    _show(console, {name: ours.corpus, "most frequent caption": baseline.corpus}, numbers["intervals"])
-    for line in ours.provenance.get("remarks", []):
+    found: dict[str, dict[str, Any]] = {}
+    told: dict[str, None] = {}
+    with console.progress("evaluate", len(names)) as progress:
+        for scored in score_runs(names, params=params, executor=executor):
+            found[scored.summary["run"]] = scored.summary
+            told |= dict.fromkeys(scored.remarks)
+            progress.advance(note=scored.summary["run"])
+    columns = {name: found[name]["scores"] for name in names}
+    first = found[names[0]]
+    _show(console, columns | {"most frequent caption": first["most_frequent_caption"]}, first["intervals"])
+    for line in told:
         console.say(line)
-    return {"run": name, **numbers, "metrics": str(metrics), "evaluation": str(evaluation)}
-
-
-def _score_beside_baseline(
-    said: Mapping[str, str], references: Mapping[str, Sequence[str]], *, training: Sequence[str], settings: Settings
-) -> tuple[Scores, Scores, dict[str, Any]]:
-    """One tokeniser and one set of METEOR processes serve the run and the baseline."""
-    from pipeline.evaluation import remarks
-    from pipeline.metrics import check_ids, comparisons, off_by
-    from pipeline.metrics.scorer import CaptionScorer
-    from pipeline.metrics.toolkit import open_toolkit
-
-    check_ids(said, references)
-    with open_toolkit(settings, comparisons=2 * comparisons(references)) as tools:
-        train = tools.tokenize(training)
-        together = {video: [said[video], *texts] for video, texts in references.items()}
-        tokenized = tools.tokenize_groups(together)
-        caption, times = most_frequent(train)
-        scorer = CaptionScorer({video: texts[1:] for video, texts in tokenized.items()}, tools=tools)
-        ours = scorer.score({video: tokenized[video][0] for video in said})
-        baseline = scorer.score(dict.fromkeys(said, caption), spice=False)  # it takes half an hour
-        facts = tools.provenance(references)
-        if settings.tokenizer == "python":
-            facts["tokenizer_off_by"] = off_by(ours, tools, together, tokenized)
-    if told := [*remarks(said, references), *tools.remarks]:
-        facts["remarks"] = told
-    about = {"caption": caption, "times": times, "training_captions": len(train)}
-    return replace(ours, provenance=facts), baseline, about
-
-
-def most_frequent(captions: Sequence[str]) -> tuple[str, int]:
-    """The caption said most often and how often; of equals the first in the alphabet."""
-    counts = Counter(caption for caption in captions if caption)
-    return min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
+    return {name: found[name] for name in names}
 
 
 def _show(

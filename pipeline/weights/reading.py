@@ -32,6 +32,7 @@ def read_published(data: bytes, *, layout: str, source: str) -> Any:
         "hdf5": _hdf5,
         "safetensors": _safetensors,
         "caffe_blob": read_blob,
+        "darknet": _darknet,
     }
     return readers[layout](data, source=source)
 
@@ -99,6 +100,16 @@ def _npy(data: bytes, *, source: str) -> Any:
         return array.reshape(shape, order="F" if fortran else "C").copy()
     except (ValueError, EOFError, MemoryError) as error:
         raise InputError(f"{source} is not a whole npy file: {error}") from error
+
+
+def _darknet(data: bytes, *, source: str) -> dict[str, np.ndarray]:
+    """Three numbers of a version, the pictures seen (in eight bytes since 0.2), then weights without names."""
+    version = np.frombuffer(data[:8], "<i4")
+    wide = len(version) == 2 and 2 <= version[0] * 10 + version[1] < 1000
+    body = data[20 if wide else 16 :]
+    if len(version) < 2 or version.min() < 0 or version.max() >= 1000 or not body or len(body) % 4:
+        raise InputError(f"{source} is not a whole file of darknet's")
+    return {"numbers": np.frombuffer(body, "<f4").copy()}
 
 
 def _safetensors(data: bytes, *, source: str) -> Any:

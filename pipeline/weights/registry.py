@@ -17,7 +17,7 @@ RANDOM = "random"  # must be asked for by name; whatever uses it is called untra
 NONE = "none"  # for a method that has no weights, such as TV-L1
 WITHOUT_FILE = (RANDOM, NONE)
 MEBIBYTE = 2**20
-Layout = Literal["torch", "arrays", "hdf5", "safetensors", "caffe_blob"]
+Layout = Literal["torch", "arrays", "hdf5", "safetensors", "caffe_blob", "darknet"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

@@ -18,6 +18,7 @@ SMALLER = {
     "flow": {"short_side": 64},
     "i3d": {"side": 64},
     "faster_rcnn": {"short_side": 64, "long_side": 96, "proposals": 8},
+    "yolo": {"short_side": 32},
     "mask_rcnn": {"short_side": 32, "detector_short_side": 64, "detector_long_side": 96, "proposals": 8},
 }
 every_card = pytest.mark.parametrize("name", CARDS)

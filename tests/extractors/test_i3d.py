@@ -10,10 +10,14 @@ import torch
 
 from extractors import i3d
 from extractors.base import ExtractorError, UnknownOutputError
+from pipeline.params import Extract, Sampling
 from pipeline.weights import converted_path, load_weights, status
+from tests.extractors.awkward import extracted
 from tests.extractors.published import i3d_tree
+from tests.store.making import index_of
 
 ROOT = Path(__file__).parents[2]
+LABELS = ROOT.parent / "shared/data/weights/K400_label_map.txt"
 GOLDEN = ROOT.parent / "shared/data/golden/i3d_tv_v_SoccerJuggling_g23_c01.npz"
 # End points of (3, 16, 224, 224), channels last
 SHAPES = {
@@ -117,6 +121,36 @@ def test_golden_outputs_of_an_independent_implementation() -> None:
     assert relative_error(found["Mixed_5c"], golden["Mixed_5c"]) < 1e-4
     for name in taps[:3]:
         assert relative_error(found[name][::4, ::7, ::7, ::16], golden[f"{name}_sample"]) < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LABELS.is_file(), reason="the real clips are not part of the project")
+@pytest.mark.skipif(
+    not converted_path("i3d_rgb", folder=ROOT / "weights").is_file(), reason="framescribe weights fetch i3d_rgb"
+)
+@pytest.mark.parametrize(
+    ("file", "label"),
+    [
+        ("tv_v_SoccerJuggling_g23_c01.avi", "juggling soccer ball"),
+        ("decord_flipping_a_pancake.mkv", "flipping pancake"),
+    ],
+)
+def test_the_class_of_a_real_clip_by_the_whole_path(
+    file: str, label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decoded, sampled and extracted like any other; the mean of the windows' logits."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos" / file).symlink_to(LABELS.parent.parent / "videos" / file)
+    index = index_of(tmp_path / "videos", tmp_path / "index")
+    rule = Sampling(window=16, stride=16)
+    params = Extract(family="i3d", network="i3d_rgb", weights="i3d_rgb", sampling=rule, outputs=["logits"])
+
+    store = extracted(params, tmp_path, index=index)
+
+    logits = store[next(iter(store))]["logits"].mean(0)
+    assert LABELS.read_text().splitlines()[int(logits.argmax())] == label
 
 
 def relative_error(found: np.ndarray, golden: np.ndarray) -> float:

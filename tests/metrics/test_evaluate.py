@@ -12,7 +12,7 @@ import pipeline.java
 from pipeline.cli import main
 from pipeline.java import VARIABLE
 from pipeline.metrics import NAMES
-from pipeline.stages.evaluate import most_frequent
+from pipeline.scoring import most_frequent
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 

@@ -45,3 +45,24 @@ def test_a_video_may_come_several_times_and_a_sentence_may_be_empty() -> None:
 def test_references_are_read_as_the_vocabulary_reads_them() -> None:
     with Rewards({"v": ["A Dog, runs!"], "w": ["the cat sits"]}, {"rouge": 1.0}) as rewards:
         assert rewards(["v"], ["a dog runs"]).tolist() == [1.0]
+
+
+def test_an_end_word_tells_a_whole_sentence_from_half_of_one() -> None:
+    weights = {"cider": 1.0, "bleu4": 1.0}
+    half = ["a man is playing a"]
+    with Rewards(GOLDEN_REFERENCES, weights, end_word=True) as rewards:
+        whole, stopped = rewards(["1", "1"], ["a man is playing a guitar", *half])
+        cut = rewards(["1"], half, [False])[0]
+
+    plain_whole, plain_half = rewards_of(weights, ["1", "1"], ["a man is playing a guitar", *half])
+    assert stopped / whole < plain_half / plain_whole
+    assert stopped < cut < whole  # nothing is taken from a sentence that was cut but the end that it lacks
+
+
+def test_an_end_word_is_one_of_bleus_words_and_none_of_rouges() -> None:
+    references = {id_: [f"{text} end" for text in texts] for id_, texts in GOLDEN_REFERENCES.items()}
+    expected = BleuScorer(references).score({id_: f"{text} end" for id_, text in GOLDEN_HYPOTHESES.items()})[1]
+    with Rewards(GOLDEN_REFERENCES, {"bleu4": 1.0}, end_word=True) as rewards:
+        assert rewards(VIDEOS, SENTENCES).tolist() == pytest.approx([expected[id_][3] for id_ in VIDEOS])
+    with Rewards(GOLDEN_REFERENCES, {"rouge": 1.0}, end_word=True) as rewards:
+        assert rewards(VIDEOS, SENTENCES).tolist() == pytest.approx(rewards_of({"rouge": 1.0}, VIDEOS, SENTENCES))

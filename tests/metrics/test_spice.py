@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from pipeline.errors import MissingToolError
 from pipeline.evaluation import spice_means
 from pipeline.java import JavaError, JavaRuntime
+from pipeline.metrics import spice
 from pipeline.metrics.scorer import CaptionScorer
 from pipeline.metrics.spice import JAR, KINDS, MODELS, VARIABLE, score_spice, spice_folder
 from pipeline.metrics.toolkit import Settings, Toolkit, open_toolkit
@@ -75,6 +78,37 @@ def test_it_is_one_more_metric(fake_java: FakeJava, folder: Path) -> None:
     assert scores.statistics.whole()["SPICE"] == pytest.approx(0.3)
     assert scores.per_video["1"]["SPICE"] == 0.6
     assert spice_means(scores) == {"Object": 0.75, "Relation": 0.5}
+
+
+class Backwards:
+    """An executor whose last worker is the fastest; it keeps what it was given."""
+
+    workers = 2
+
+    def __init__(self) -> None:
+        self.given: list[spice.Slice] = []
+
+    def map(self, work: Any, items: Sequence[Any]) -> Iterator[Any]:
+        self.given = [pickle.loads(pickle.dumps(item)) for item in items]  # noqa: S301 - as a worker would get it
+        return reversed([work(item) for item in self.given])
+
+
+def test_slices_of_the_videos_give_the_scores_of_all(
+    fake_java: FakeJava, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = {"java": answering(fake_java, folder, ANSWERS), "folder": spice_folder()}
+    whole = score_spice(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, **place)  # type: ignore[arg-type]
+    executor = Backwards()
+    assert score_spice(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, executor=executor, **place) == whole  # type: ignore[arg-type]
+    assert len(executor.given) == 1  # so few captions are not worth the parser's models
+
+    monkeypatch.setattr(spice, "WORTH", 1)
+    each, kinds = score_spice(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, executor=executor, **place)  # type: ignore[arg-type]
+
+    assert [list(part.hypotheses) for part in executor.given] == [["1", "3"], ["2"]]
+    assert [list(part.references) for part in executor.given] == [["1", "3"], ["2"]]
+    assert (each, kinds) == whole
+    assert [list(each), list(kinds["Object"])] == [["1", "2", "3"], ["1", "2"]]  # means are summed in this order
 
 
 @pytest.mark.parametrize(

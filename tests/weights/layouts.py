@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
+from tests.extractors.darknet import HEADER
 from tests.weights.making import published
 
 ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -66,6 +67,7 @@ LAYOUTS: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "hdf5": ("hdf5", _hdf5, "conv/kernel:0"),
     "hdf5 in gzip": ("hdf5", lambda: gzip.compress(_hdf5()), "conv/kernel:0"),
     "safetensors": ("safetensors", lambda: save({"a": torch.from_numpy(ARRAY)}), "a"),
+    "darknet": ("darknet", lambda: HEADER + ARRAY.tobytes(), "numbers"),
     "mean volume": ("caffe_blob", lambda: _blob(packed=True), "data"),
     "mean volume, number by number": ("caffe_blob", lambda: _blob(packed=False), "data"),
 }

@@ -15,10 +15,12 @@ from torchvision.models import get_model
 
 from extractors import c3d, clips, csn, i3d, openl3, resnext3d, soundnet, vggish
 from extractors.detection.bottom_up import BottomUp
+from extractors.detection.yolo import Yolov4Tiny
 from extractors.optical_flow.spynet import SpynetNetwork
 from extractors.published import efficientnet_lite
 from pipeline.weights import REGISTRY
 from tests.extractors import published, published_sounds
+from tests.extractors.darknet import drawn_numbers
 from tests.extractors.published import numbered
 
 BOTTOM_UP = (64, (3, 4, 23), 1600, 400)  # width, blocks, classes, attributes
@@ -65,6 +67,7 @@ def network_of(name: str) -> nn.Module:
         "vggish_pca": vggish.Whitening,
         "soundnet": soundnet.SoundNet,
         "spynet": SpynetNetwork,
+        "yolov4_tiny": Yolov4Tiny,
     }
     families: dict[str, Callable[[], nn.Module]] = {
         "resnext101_3d": lambda: resnext3d.ResNeXt3d(resnext3d.NETWORKS["resnext101_3d"]),
@@ -153,6 +156,7 @@ def tree_of(entry: str, file: str) -> Any:
         "c3d_model.pkl": lasagne,
         "sport1m_train16_128_mean.binaryproto": lambda: {"data": np.zeros((3, 16, 128, 171), np.float32)},
         "snipplet_mean.npy": lambda: np.zeros((1, 3, 16, 128, 171), np.float64),
+        "yolov4-tiny.weights": lambda: {"numbers": drawn_numbers()},
         "vggish_pca_params.npz": lambda: {"pca_eigen_vectors": np.zeros((128, 128)), "pca_means": np.zeros(128)},
         "vggish_pca_params-970ea276.pth": lambda: numbered(
             [("pca_eigen_vectors", (128, 128)), ("pca_means", (128, 1))]

@@ -64,7 +64,7 @@ def test_every_bundle_is_all_that_its_extractor_loads(name: str) -> None:
         strictly(on_meta(c3d.C3d), state)
     elif name == "vggish_quantised":
         strictly(on_meta(lambda: vggish.Vggish(with_pca=True)), state)
-    elif name == "vatex_regions":
+    elif name in ("vatex_regions", "yolo_regions"):
         for part, prefix in REGISTRY[name].parts.items():
             strictly(network_of(part), mask_rcnn.part(state, prefix.rstrip(".")) or {})
     else:
