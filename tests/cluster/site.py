@@ -17,6 +17,8 @@ from workflows.profiles import Existing
 ROOT = Path(__file__).parents[2]
 SCHEDULER = {"ALLOWED_FAILURES": "0", "WORKER_SATURATION": "1.0"}  # as docs/cluster.md asks for
 
+HERE = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+
 
 @dataclass
 class Site:
@@ -28,12 +30,14 @@ class Site:
         return f"tcp://127.0.0.1:{self.port}"
 
     def start(self, *, workers: int = 1) -> Site:
-        here = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
-        self._run("distributed.cli.dask_scheduler", *here, "--port", str(self.port), "--no-dashboard")
+        self._run("distributed.cli.dask_scheduler", *HERE, "--port", str(self.port), "--no-dashboard")
         for _ in range(workers):
-            alone = ["--no-nanny", "--nthreads", "1", "--preload", "tests.cluster.warm"]
-            self._run("distributed.cli.dask_worker", self.address, *here, *alone)
+            self.add_worker()
         return self
+
+    def add_worker(self) -> None:
+        alone = ["--no-nanny", "--nthreads", "1", "--preload", "tests.cluster.warm"]
+        self._run("distributed.cli.dask_worker", self.address, *HERE, *alone)
 
     def stop(self) -> None:
         for process in self.processes:
@@ -44,6 +48,12 @@ class Site:
     def kill_scheduler(self) -> None:
         self.processes[0].kill()
         self.processes[0].wait()
+
+    def kill_workers(self) -> None:
+        for process in self.processes[1:]:
+            process.kill()
+            process.wait()
+        del self.processes[1:]
 
     def executor(self, **settings: Any) -> DaskExecutor:
         facts = {"device": "cpu", "videos_per_task": 1, "wait": 120.0, **settings}

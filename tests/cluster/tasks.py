@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+GROWTH = 2 << 30  # bytes
+
 
 @dataclass(frozen=True)
 class Troublesome:
@@ -19,6 +21,10 @@ class Troublesome:
         time.sleep(self.seconds)
         if item.startswith("dies"):
             os._exit(1)
+        if item.startswith("grows"):
+            hoard = bytearray(b"x") * GROWTH  # written to, so that it is really there
+            time.sleep(120)
+            hoard.clear()
         if item.startswith("hangs"):
             re.match(r"(a*)*b", "a" * 40)  # native code that holds the interpreter: no Python thread can end it
         return item.upper()

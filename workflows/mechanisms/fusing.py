@@ -10,7 +10,7 @@ from workflows.mechanisms.trials import SPLITS, Said
 
 
 def fused(runs: Sequence[Train], branches: Sequence[Said], *, captions: Path, max_words: int, device: str) -> Said:
-    """The judge reads what the branches read, and learns from the same captions with the same seed."""
+    """The judge reads what the branches read, and learns from the same captions for as many epochs."""
     from pipeline.batches import open_features
     from pipeline.captioner import inputs_of
     from pipeline.corpus import read_corpus
@@ -19,12 +19,15 @@ def fused(runs: Sequence[Train], branches: Sequence[Said], *, captions: Path, ma
     from pipeline.fusion import fuse
     from pipeline.vocabulary import read_vocabulary
 
+    first = runs[0]
+    # as small and short as the branches: the published size, 1024, is some fifty times the work
+    small = Settings(seed=first.seed, epochs=first.epochs, learning_rate=first.learning_rate, word_size=64, size=128)
     sources = [open_features(run.features, inputs_of(run.model, run.tensors)) for run in runs]
     judge, _ = train_judge(
         read_corpus(captions),
         read_vocabulary(captions / "vocabulary.json"),
         JoinedSource(sources),
-        settings=Settings(seed=runs[0].seed),
+        settings=small,
         max_words=max_words,
         device=device,
     )
