@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 PLAIN_WIDTH = 200  # columns of a table that goes to a file or a pipe: nothing there needs wrapping
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 PLAIN_INTERVAL = 10.0  # seconds between progress lines when the output is not a terminal
 
 
@@ -54,6 +56,10 @@ class _PlainLines:
             sys.stderr.write(f"{self.label}: {self.done}/{self.total} ({rate:.1f}/s{left}) {note}".rstrip() + "\n")
 
 
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) or (isinstance(cell, str) and NUMBER.fullmatch(cell) is not None)
+
+
 def _clock(seconds: float) -> str:
     hours, rest = divmod(round(seconds), 3600)
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
@@ -83,7 +89,7 @@ class Console:
 
         table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
         for position, name in enumerate(columns):
-            numeric = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
+            numeric = bool(rows) and all(_is_number(row[position]) for row in rows)
             table.add_column(name, justify="right" if numeric else "left")
         for row in rows:
             table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.errors import UsageError
 
 PARAMS_FILE = Path("params.yaml")
-Positive = Field(gt=0)
+OWN_STORES = ("none", "category")  # folders of features/ that the graph itself makes
 
 
 class Section(BaseModel):
@@ -131,7 +132,7 @@ class Schedule(Section):
 class Train(Schedule):
     """A run. Its own schedule is the first stage; each entry of `then` says what changes in the next one."""
 
-    model: str  # class in models/, by its registered name
+    model: str  # module in models/
     features: Slots
     tensors: dict[str, str] = {}  # input of the model -> tensor of the store, where it is not the usual one
     options: dict[str, int | float | bool | str] = {}  # the model's own sizes
@@ -146,8 +147,11 @@ class Train(Schedule):
     @model_validator(mode="after")
     def stages_are_schedules(self) -> Train:
         """Said here, so that a misspelt key is found before hours of training."""
-        if len(self.stages) != 1 + len(self.then):
-            raise ValueError("then: one entry a stage")
+        try:
+            _ = self.stages
+        except ValidationError as error:
+            told = [_explain_one(problem, root=Schedule) for problem in error.errors()]
+            raise ValueError(f"then: {'; '.join(told)}") from error
         return self
 
     @property
@@ -179,12 +183,25 @@ class Report(Section):
     examples: int = Field(default=200, ge=0)  # captioned videos that are shown with pictures; the others without
 
 
+def _folder_name(name: str) -> str:
+    """Entries become folders and stages: nothing that leads elsewhere, or that a shell or DVC reads in another way."""
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise ValueError("a name has letters, digits, '_', '-' and '.', and begins with none of the last two")
+    return name
+
+
+def _store_name(name: str) -> str:
+    if name in OWN_STORES:
+        raise ValueError(f"features/{name} is a store of the graph's own; call the extractor something else")
+    return _folder_name(name)
+
+
 class Params(Section):
     dataset: Dataset
     decode: Decode = Decode()
-    extract: dict[str, Extract]
+    extract: dict[Annotated[str, AfterValidator(_store_name)], Extract]
     assemble: Assemble = Assemble()
-    train: dict[str, Train]
+    train: dict[Annotated[str, AfterValidator(_folder_name)], Train]
     caption: Caption = Caption()
     evaluate: Evaluate = Evaluate()
     report: Report = Report()
@@ -217,7 +234,7 @@ def read_yaml(path: Path) -> Any:
 
     try:
         return YAML(typ="safe").load(path.read_text())
-    except YAMLError as error:
+    except (YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid YAML: {error}") from error
 
 
@@ -226,20 +243,21 @@ def _explain(error: ValidationError, source: str) -> str:
     return f"{source} cannot be used:\n  " + "\n  ".join(lines)
 
 
-def _explain_one(problem: Any) -> str:
-    where = ".".join(str(part) for part in problem["loc"])
+def _explain_one(problem: Any, *, root: type[Section] = Params) -> str:
+    where = ".".join(str(part) for part in problem["loc"] if part != "[key]")
     if problem["type"] != "extra_forbidden":
-        value = "" if problem["type"] == "missing" else f" (got {problem['input']!r})"
-        return f"{where}: {problem['msg']}{value}"
-    known = _known_keys(problem["loc"][:-1])
+        told = problem["msg"].removeprefix("Value error, ")
+        value = "" if isinstance(problem["input"], dict) else f" (got {problem['input']!r})"
+        return f"{where}: {told}{value}"
+    known = _known_keys(problem["loc"][:-1], root=root)
     close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
     meant = f" (did you mean '{close[0]}'?)" if close else ""
     return f"{where}: unknown key{meant}; known keys here: {', '.join(known)}"
 
 
-def _known_keys(location: tuple[Any, ...]) -> list[str]:
+def _known_keys(location: tuple[Any, ...], *, root: type[Section]) -> list[str]:
     """The fields of the section at `location`, found by walking the annotations."""
-    section: Any = Params
+    section: Any = root
     for part in location:
         if isinstance(section, type) and issubclass(section, Section):
             section = section.model_fields[part].annotation

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import DiskFullError
+from pipeline.errors import DiskFullError, InputError
 
 ABANDONED = 24 * 3600.0  # seconds after which an unfinished file of another machine counts as left behind
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_PLACE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
 
 
 def _sync(path: Path) -> None:
@@ -36,14 +37,14 @@ def publishing(path: Path, *, workshop: Path | None = None) -> Iterator[Path]:
 
     `workshop` is the folder of the temporary path, on the same file system; without it, the folder of `path`.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(path, workshop or path.parent)
-    temporary.parent.mkdir(parents=True, exist_ok=True)
+    _make_folders(path.parent, temporary.parent)
     try:
         with named_when_full(path):
             yield temporary
             _sync(temporary)
-            temporary.replace(path)
+            with named_when_refused(path):
+                temporary.replace(path)
             _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
@@ -64,13 +65,18 @@ def write_json(path: Path, value: Any) -> None:
 
 
 @contextmanager
-def fresh_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder that replaces `path` when the block ends well; until then `path` stays as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def fresh_folder(path: Path, *, known_by: str) -> Iterator[Path]:
+    """Give an empty folder that replaces `path` when the block ends well; until then `path` stays as it was.
+
+    What is replaced is deleted, so it must be empty or have a file of the kind `known_by`, which only ours have.
+    """
+    _refuse_foreign(path, known_by=known_by)
+    _make_folders(path.parent)
     sweep(path.parent, name=path.name)
     temporary = _temporary(path, path.parent)
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
+    with named_when_refused(path):
+        temporary.mkdir()
     try:
         with named_when_full(path):
             yield temporary
@@ -91,6 +97,21 @@ def sweep(folder: Path, *, name: str = "") -> list[Path]:
         else:
             path.unlink(missing_ok=True)
     return left
+
+
+def _make_folders(*folders: Path) -> None:
+    for folder in folders:
+        with named_when_refused(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+
+def _refuse_foreign(path: Path, *, known_by: str) -> None:
+    ours = path.is_dir() and (any(path.glob(known_by)) or not any(path.iterdir()))
+    if path.exists() and not ours:
+        raise InputError(
+            f"{path} is there already and holds something else (no {known_by}); it would be replaced as a whole",
+            hint="name another folder, or remove this one yourself",
+        )
 
 
 def _temporary(path: Path, folder: Path) -> Path:
@@ -145,4 +166,16 @@ def named_when_full(path: Path) -> Iterator[None]:
         raise DiskFullError(
             f"no room to write {path}: {error.strerror}; no half of it was published",
             hint="free space (framescribe cache gc --max-size 10GB), then run the same command: it goes on",
+        ) from error
+
+
+@contextmanager
+def named_when_refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_PLACE:
+            raise
+        raise InputError(
+            f"{path} cannot be written: {error.strerror}", hint="name another place to write to"
         ) from error

@@ -102,7 +102,7 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> Non
         "features": {name: describe_input(trainer.source, name) for name in trainer.source.inputs},
         "versions": {"torch": version("torch"), "framescribe": version("framescribe")},
     }
-    with fresh_folder(out) as temporary:
+    with fresh_folder(out, known_by="run.json") as temporary:
         write_bytes(temporary / "model.safetensors", trainer.best_path(history).read_bytes())
         write_json(temporary / "run.json", facts)
     shutil.rmtree(trainer.folder)  # it served to resume, and there is nothing left to resume

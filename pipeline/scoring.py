@@ -26,6 +26,7 @@ from pipeline.publish import write_json
 
 SLICE_METRICS = ("BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D", "SPICE")
 CAPTIONS = Path("data/captions")
+Said = dict[str, tuple[str, dict[str, str]]]  # run -> the split that it captioned, and its sentences
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Scored:
 def score_runs(names: Sequence[str], *, params: Evaluate, executor: Executor) -> Iterator[Scored]:
     """All runs here by one set of tools; by workers, some of the runs each, where that is worth METEOR's tables."""
     work = ScoreRuns(params)
-    count = shares(executor, min(len(names), work.comparisons(names) // WORTH))
+    alone = len(names) == 1 or executor.workers == 1  # then there is nothing to ask the files
+    count = 1 if alone else shares(executor, min(len(names), _comparisons(*_read(names)) // WORTH))
     if count == 1:
         yield from work.scored(names, executor=executor)
         return
@@ -56,19 +58,12 @@ class ScoreRuns:
     def __call__(self, names: Sequence[str]) -> list[Scored]:
         return list(self.scored(names, executor=InProcess()))
 
-    def comparisons(self, names: Sequence[str]) -> int:
-        """Of a sentence with a reference, the baseline's too."""
-        corpus = read_corpus(CAPTIONS)
-        counts = [comparisons(corpus.references(_said(name, corpus)[0])) for name in names]
-        return sum(counts) + max(counts)
-
     def scored(self, names: Sequence[str], *, executor: Executor) -> Iterator[Scored]:
-        corpus = read_corpus(CAPTIONS)
+        corpus, said = _read(names)
         settings = Settings(tokenizer=self.params.tokenizer, meteor=self.params.meteor, spice=self.params.spice)
-        said = {name: _said(name, corpus) for name in names}
         for split, sentences in said.values():
             check_ids(sentences, corpus.references(split))
-        many = self.comparisons(names)
+        many = _comparisons(corpus, said)
         with open_toolkit(settings, comparisons=many, processes=self.processes, executor=executor) as tools:
             panel = Panel(tools, tools.tokenize(corpus.sentences("train")))
             for name, (split, sentences) in said.items():
@@ -76,13 +71,20 @@ class ScoreRuns:
                 yield _publish(name, judged, split=split, corpus=corpus, resamples=self.params.resamples)
 
 
-def _said(name: str, corpus: Corpus) -> tuple[str, Mapping[str, str]]:
-    """The split that a run captioned, and its sentences."""
-    path = Path("predictions") / f"{name}.json"
-    split, said = read_run_predictions(path, run=name)
-    if split not in corpus.splits:
-        raise InputError(f"{path}: there is no split '{split}'; {CAPTIONS} has: {', '.join(corpus.splits)}")
-    return split, said
+def _read(names: Sequence[str]) -> tuple[Corpus, Said]:
+    said = {name: read_run_predictions(Path("predictions") / f"{name}.json", run=name) for name in names}
+    corpus = read_corpus(CAPTIONS)
+    for name, (split, _) in said.items():
+        if split not in corpus.splits:
+            known = ", ".join(corpus.splits)
+            raise InputError(f"predictions/{name}.json: there is no split '{split}'; {CAPTIONS} has: {known}")
+    return corpus, said
+
+
+def _comparisons(corpus: Corpus, said: Said) -> int:
+    """Of a sentence with a reference, the baseline's too."""
+    counts = [comparisons(corpus.references(split)) for split, _ in said.values()]
+    return sum(counts) + max(counts)
 
 
 class Judged(NamedTuple):

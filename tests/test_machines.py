@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import UsageError
+from pipeline.errors import MissingToolError, UsageError
 from pipeline.execution import InProcess, LocalProcesses
+from workflows.clusters import _visible
 from workflows.machines import load_machine
 from workflows.profiles import Node
 
@@ -73,3 +74,12 @@ def test_times_are_written_as_people_do(tmp_path: Path, text: str, seconds: floa
     profile = load_machine(str(tmp_path / "one.yaml")).profile
     assert isinstance(profile, Node)
     assert (profile.time_limit, profile.memory) == (seconds, 4 << 30)
+
+
+def test_a_worker_sees_its_own_gpu_of_those_that_this_process_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert _visible(2) == {"CUDA_VISIBLE_DEVICES": "2"}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert _visible(1) == {"CUDA_VISIBLE_DEVICES": "7"}
+    with pytest.raises(MissingToolError, match="more workers than CUDA_VISIBLE_DEVICES=5,7"):
+        _visible(2)

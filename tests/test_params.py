@@ -37,6 +37,11 @@ def test_the_committed_file_is_valid() -> None:
         (("extract", "mobilenet_v2", "sampling"), {"every": 5, "fps": 2.0}, "give one of every, count, fps, or window"),
         (("extract", "mobilenet_v2", "sampling"), {"window": 16}, "window and stride go together"),
         (("extract", "mobilenet_v2", "sampling"), {"count": 8, "offset": 5}, "offset goes with every"),
+        (("extract", "../x"), {}, "extract.../x: a name has letters, digits"),
+        (("extract", "none"), {}, "features/none is a store of the graph's own"),
+        (("train", "a b"), {}, "train.a b: a name has letters, digits"),
+        (("train", "mean_pool", "then"), [{"epoch": 3}], "then: epoch: unknown key (did you mean 'epochs'?)"),
+        (("train", "mean_pool", "then"), [{"epochs": 0}], "then: epochs: Input should be greater than 0 (got 0)"),
     ],
 )
 def test_bad_values_are_named_with_what_is_allowed(

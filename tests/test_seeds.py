@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pipeline.cli import main
+from pipeline.console import Console
 from pipeline.params import load_params
 from workflows import curves, seeds
 
@@ -97,3 +98,9 @@ def test_every_run_of_the_recipe_can_be_trained(project: Path) -> None:
     seeds.main(["results.json", "--seeds", "0", "--no-meteor", "--runs", *runs])
 
     assert len(json.loads(Path("results.json").read_text())) == 5
+
+
+def test_a_run_that_is_trained_but_not_scored_yet_is_left_out_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    seeds.show({"a-0": {"training": {}}, "b-0": {"beam": {"scores": {"CIDEr-D": 0.5}}}}, Console())
+
+    assert capsys.readouterr().out.split() == ["run", "seeds", "CIDEr-D", "b", "1", "50.0", "±", "0.0"]

@@ -27,10 +27,13 @@ def make_certificates(folder: Path, *, hosts: Sequence[str] = (), days: int = 36
     """`ca.pem`, `ca-key.pem`, and both for each role, in a folder that is not there yet; keys only its owner reads."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(
-            f"{folder} is not empty; certificates that are in use are not overwritten", hint="another folder"
+            f"{folder} is no empty folder; certificates that are in use are not overwritten",
+            hint="framescribe cluster certs --out ANOTHER_FOLDER",
         )
+    if days < 1:
+        raise UsageError(f"--days is {days}, it must be at least 1")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _certificate("framescribe", authority_key.public_key(), days=days, signer=authority_key)

@@ -12,7 +12,7 @@ from pipeline.errors import ClusterError, MissingToolError, UsageError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["check", "certs"])
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("certs"), help="of certs (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("certs"), help="certs: the folder (default: %(default)s)")
     parser.add_argument("--host", action="append", default=[], help="certs: a name or address of a machine; repeatable")
     parser.add_argument("--days", type=int, default=365, help="certs: how long they are valid (default: %(default)s)")
 
@@ -25,7 +25,7 @@ def _certs(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     try:
         from workflows.certificates import make_certificates
 
-        written = make_certificates(args.folder, hosts=args.host, days=args.days)
+        written = make_certificates(args.out, hosts=args.host, days=args.days)
     except ModuleNotFoundError as error:
         raise MissingToolError(
             f"certs needs the package {error.name}", hint="pip install 'framescribe[cluster]'"

@@ -169,9 +169,14 @@ def _cuda_node(profile: Node, security: Any) -> Any:
 
 
 def _visible(number: int) -> dict[str, str]:
-    """The environment of the worker of one GPU; numbers count among those that this process sees."""
+    """The environment of the worker of one GPU of this machine; numbers count among those that this process sees."""
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return {"CUDA_VISIBLE_DEVICES": seen.split(",")[number] if seen else str(number)}
+    devices = seen.split(",") if seen else [str(each) for each in range(number + 1)]
+    if number >= len(devices):
+        raise MissingToolError(
+            f"the profile asks for more workers than CUDA_VISIBLE_DEVICES={seen} has GPUs", hint="workers: gpus"
+        )
+    return {"CUDA_VISIBLE_DEVICES": devices[number]}
 
 
 def _reach(profile: Reachable) -> dict[str, Any]:
@@ -195,7 +200,7 @@ def _ssh(profile: Ssh) -> Any:
     workers = {}
     for host in profile.hosts:
         for number in range(profile.workers_per_host):
-            environment = {"env": _visible(number)} if profile.device == "cuda" else {}
+            environment = {"env": {"CUDA_VISIBLE_DEVICES": str(number)}} if profile.device == "cuda" else {}
             options = {"address": host, "connect_options": connect, "remote_python": profile.python or sys.executable}
             workers[f"{host}-{number}"] = {"cls": Worker, "options": {**options, "kwargs": {**nanny, **environment}}}
     scheduler = {**_reach(profile), "security": security, **_scheduler_options(profile)}

@@ -146,9 +146,10 @@ def summary(found: dict[str, Any]) -> str:
 def show(results: dict[str, Any], console: Console) -> None:
     """Mean over the seeds, and half the distance from the worst to the best."""
     runs: dict[str, list[dict[str, Any]]] = {}
-    for name, found in results.items():
+    scored = {name: found for name, found in results.items() if "beam" in found}  # of others, training was all so far
+    for name, found in scored.items():
         runs.setdefault(name.rpartition("-")[0], []).append(found)
-    metrics = list(next(iter(results.values()))["beam"]["scores"])
+    metrics = list(next(iter(scored.values()))["beam"]["scores"])
     rows = [[run, len(found), *(_spread(found, metric) for metric in metrics)] for run, found in runs.items()]
     console.table(["run", "seeds", *metrics], rows)
 

@@ -45,7 +45,7 @@ def _status(console: Console) -> dict[str, Any]:
         for path in sorted(cache_root().glob("*"))
         if path.is_dir() and path not in (cache_folder("features"), cache_folder("graphs"))
     }
-    console.say(f"{cache_folder('features')}: {len(found)} videos, {size / 1e6:.2f} MB")
+    console.say(f"{cache_folder('features')}: {len(found)} entries, one a video and extractor, {size / 1e6:.2f} MB")
     if ages:
         console.say(f"last used {ages[-1]} to {ages[0]} days ago")
     if graphs:
@@ -67,6 +67,8 @@ def _gc(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
     if args.keep_days is None and args.max_size is None:
         raise UsageError("cache gc needs --keep-days, --max-size or both", hint="framescribe cache gc --keep-days 30")
+    if args.keep_days is not None and args.keep_days < 0:
+        raise UsageError(f"--keep-days is {args.keep_days:g}, it must be at least 0")
     limit = None if args.max_size is None else bytes_of(args.max_size)
     removed, kept = collect(keep_days=args.keep_days, max_bytes=limit, pretend=args.dry_run)
     freed, left = sum(entry.bytes for entry in removed), sum(entry.bytes for entry in kept)

@@ -137,7 +137,7 @@ def _show_needs(recipe: Recipe, needs: Needs, console: Console) -> None:
             f"{each.weights}: {each.state}",
             each.licence,
             each.rows,
-            round(each.bytes / 1e9, 1),
+            f"{each.bytes / 1e9:.1f}",
             _rounded(core_hours(each.gmac)),
         )
         for each in needs.features
@@ -167,8 +167,8 @@ def _listed(steps: list[str]) -> str:
     return "\n  ".join(["next:", *steps])
 
 
-def _rounded(hours: float) -> float:
-    return round(hours, 1) if hours < 10 else round(hours)
+def _rounded(hours: float) -> str:
+    return f"{hours:.1f}" if hours < 10 else f"{hours:.0f}"
 
 
 def _free() -> float:

@@ -91,6 +91,11 @@ def own_folder(name: str) -> Path:
     return folder_of(name)
 
 
+def _asked(names: list[str] | None) -> list[Path]:
+    """All stores when none was named."""
+    return [folder_of(name) for name in names] if names else all_stores()
+
+
 def all_stores() -> list[Path]:
     return sorted(path.parent for path in FEATURES.glob("*/store.json"))
 
@@ -110,9 +115,10 @@ def _ls_stores(console: Console) -> dict[str, Any]:
             listed[folder.name] = {"error": error.message}
             continue
         listed[folder.name] = {**manifest["sizes"], "outputs": list(manifest["outputs"])}
-    columns = ("videos", "failures", "rows", "bytes", "outputs")
-    table = [(name, *(facts.get(each, "damaged") for each in columns)) for name, facts in listed.items()]
-    console.table(("store", *columns), [(*row[:-1], _joined(row[-1])) for row in table])
+    columns = ("videos", "failures", "rows", "bytes")
+    sizes = {name: [facts.get(each, "damaged") for each in columns] for name, facts in listed.items()}
+    table = [(name, *sizes[name], ", ".join(facts.get("outputs", []))) for name, facts in listed.items()]
+    console.table(("store", *columns, "outputs"), table)
     return listed
 
 
@@ -130,11 +136,11 @@ def _ls_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 def _show(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.store import open_store
 
-    shown = {}
-    for folder in [folder_of(name) for name in args.store] if args.store else all_stores():
-        shown[folder.name] = _shown(open_store(folder), args.video, console)
+    shown = {folder.name: _shown(open_store(folder), args.video, console) for folder in _asked(args.store)}
     if not shown:
         raise InputError(f"there is no store in {FEATURES}", hint="dvc repro")
+    if all(facts["state"] == "absent" for facts in shown.values()):
+        raise InputError(f"no store knows a video '{printable(args.video)}'", hint="framescribe store ls STORE")
     return shown
 
 
@@ -156,9 +162,7 @@ def _shown(store: Store, video_id: str, console: Console) -> dict[str, Any]:
 def _verify(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.store.verify import verify
 
-    found = {str(folder): verify(folder) for folder in map(folder_of, args.store)} if args.store else {}
-    if not args.store:
-        found = {str(folder): verify(folder) for folder in all_stores()}
+    found = {str(folder): verify(folder) for folder in _asked(args.store)}
     for folder, problems in found.items():
         console.say(f"{folder}: {len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'}")
         if problems:
@@ -278,12 +282,8 @@ def _videos(store: Store) -> dict[str, dict[str, Any]]:
     return store.manifest["videos"]
 
 
-def _mega(size: int) -> float:
-    return round(size / 1e6, 2)
-
-
-def _joined(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
+def _mega(size: int) -> str:
+    return f"{size / 1e6:.2f}"
 
 
 ACTIONS: dict[str, Callable[[argparse.Namespace, Console], dict[str, Any]]] = {

@@ -20,7 +20,6 @@ from pipeline.demo.motion import boxes
 from pipeline.demo.plan import HELD_OUT, Clip, plan
 from pipeline.demo.scene import FPS
 from pipeline.demo.sound import RATE, wave
-from pipeline.errors import InputError
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.publish import fresh_folder, write_json, write_text
 
@@ -47,9 +46,11 @@ def make_demo_set(out: Path, *, recipe: Recipe, workers: int, console: Console) 
     """Make the set in `out`, all of it or nothing; False when exactly this set is there already."""
     if is_made(out, recipe=recipe):
         return False
-    _refuse_foreign_folder(out)
     clips = plan(seed=recipe.seed, clips=recipe.clips)
-    with fresh_folder(out) as folder, console.progress("demo clips", total=len(clips)) as progress:
+    with (
+        fresh_folder(out, known_by=MANIFEST) as folder,
+        console.progress("demo clips", total=len(clips)) as progress,
+    ):
         (folder / "videos").mkdir()
         for video_id in _write_clips(clips, folder=folder / "videos", workers=workers):
             progress.advance(note=video_id)
@@ -126,12 +127,3 @@ def _write(job: tuple[Clip, Path]) -> str:
 def _file_hashes(folder: Path) -> dict[str, str]:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     return {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
-
-
-def _refuse_foreign_folder(out: Path) -> None:
-    """Publishing replaces the whole folder: never one that holds somebody's other files."""
-    if out.is_file() or (out.is_dir() and any(out.iterdir()) and not (out / MANIFEST).is_file()):
-        raise InputError(
-            f"{out} exists and is not a demo set (it has no {MANIFEST}); it would be replaced as a whole",
-            hint="framescribe demo-data --out ANOTHER_FOLDER",
-        )

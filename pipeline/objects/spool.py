@@ -103,7 +103,8 @@ def _fetch(path: str, facts: Facts, copy: Path) -> None:
 
 def _make_room(size: int) -> None:
     kept = []
-    for copy in spool_folder().glob("*"):
+    publish.sweep(spool_folder())
+    for copy in spool_folder().glob("[!.]*"):  # what begins with a dot is still being fetched by somebody
         with suppress(FileNotFoundError):
             kept.append((copy.stat().st_mtime, copy.stat().st_size, copy))
     kept = sorted(each for each in kept if each[2].is_file())

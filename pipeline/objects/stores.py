@@ -42,7 +42,7 @@ def push(folder: Path, url: str, *, progress: Progress = SILENT) -> dict[str, in
 def pull(url: str, folder: Path, *, progress: Progress = SILENT) -> dict[str, int]:
     """Make `folder` the store at a URL; shards that it has already are not fetched, and every one is checked."""
     url = require_url(url)
-    with fresh_folder(folder) as temporary:
+    with fresh_folder(folder, known_by=MANIFEST) as temporary:
         shards = _fetched_manifest(url, temporary)["shards"]
         kept = 0
         for name, facts in shards.items():

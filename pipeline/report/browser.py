@@ -42,7 +42,7 @@ def write_videos(
     answered = {video for run in runs for video in run.answers.predictions}
     order = choose(answered, slices=captions.slices, count=len(answered))
     entries = []
-    with fresh_folder(folder) as temporary:
+    with fresh_folder(folder, known_by="list.js") as temporary:
         for number, video in enumerate(order):
             film = film_of(video, runs=runs, index=index, wanted=number < films)
             name = f"{number:05d}"

@@ -107,8 +107,11 @@ def run(
 ) -> dict[str, dict[str, Any]]:
     """Each speaker is the folder of a run, or of several that speak as one; its file is there as soon as it is done."""
     from pipeline.corpus import read_corpus
+    from pipeline.records import read_record
     from pipeline.speaking import CaptionShard, shards_of, worth_it
 
+    for folder in (folder for each in speakers.values() for folder in each):
+        read_record(folder)  # a missing run is told first
     video_ids = read_corpus(captions).splits[params.split]
     shards = {name: list(shards_of(name, folders, video_ids)) for name, folders in speakers.items()}
     waiting = [shard for each in shards.values() for shard in each]

@@ -51,7 +51,7 @@ def about(store: Store) -> str:
 
 def _npy(store: Store, out: Path) -> None:
     """`<tensor>/<id>.npy`, and `rows.<column>/<id>.npy`."""
-    with fresh_folder(out) as temporary:
+    with fresh_folder(out, known_by=ABOUT) as temporary:
         for video_id, video in store.items():
             for name, array in video.parts().items():
                 (temporary / name).mkdir(exist_ok=True)
@@ -61,7 +61,7 @@ def _npy(store: Store, out: Path) -> None:
 
 def _npz(store: Store, out: Path) -> None:
     """`<id>.npz` with all tensors and `rows.<column>`."""
-    with fresh_folder(out) as temporary:
+    with fresh_folder(out, known_by=ABOUT) as temporary:
         for video_id, video in store.items():
             np.savez(temporary / f"{file_stem(video_id)}.npz", allow_pickle=False, **video.parts())
         write_text(temporary / ABOUT, about(store))
@@ -82,7 +82,7 @@ def _webdataset(store: Store, out: Path) -> None:
     members: dict[str, list[str]] = {}
     for video_id in store:
         members.setdefault(shard_name(shard_of(video_id, store.manifest["shard_count"])), []).append(video_id)
-    with fresh_folder(out) as temporary:
+    with fresh_folder(out, known_by=ABOUT) as temporary:
         for shard, ids in members.items():
             with tarfile.open(temporary / f"{Path(shard).stem}.tar", "w", format=tarfile.PAX_FORMAT) as tar:
                 for name, data in (part for video_id in sorted(ids) for part in _sample(store, video_id)):

@@ -13,6 +13,7 @@ from pipeline.errors import InputError
 from pipeline.publish import fresh_folder
 from pipeline.store.features import VideoFeatures
 from pipeline.store.manifest import (
+    MANIFEST,
     Failure,
     Output,
     make_manifest,
@@ -43,7 +44,7 @@ def write_store(
     for video_id in sorted(features):
         members[shard_of(video_id, count)].append(video_id)
     scribe = _Scribe(features)
-    with fresh_folder(folder) as temporary:
+    with fresh_folder(folder, known_by=MANIFEST) as temporary:
         shards = {shard_name(number): scribe.write(temporary, number, ids) for number, ids in sorted(members.items())}
         manifest = make_manifest(
             fingerprint=fingerprint,

@@ -97,7 +97,7 @@ def import_files(
 
 def read_file(file: Path) -> bytes:
     if not file.is_file():
-        raise InputError(f"no such file: {file}")
+        raise InputError(f"{file} is not a file" if file.exists() else f"no such file: {file}")
     if (size := file.stat().st_size) > LIMIT:
         raise InputError(f"{file} has {size:,} bytes; at most {LIMIT:,} are read")
     return file.read_bytes()

@@ -68,7 +68,7 @@ def test_a_tls_address_needs_certificates(tmp_path: Path) -> None:
 
 
 def test_certificates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cluster", "certs", "certs", "--host", "node1", "--host", "10.0.0.1"]) == 0
+    assert main(["cluster", "certs", "--out", "certs", "--host", "node1", "--host", "10.0.0.1"]) == 0
     shown = capsys.readouterr()
     keys = sorted(Path("certs").glob("*-key.pem"))
     assert [path.name for path in keys] == sorted(f"{role}-key.pem" for role in (*ROLES, "ca"))
@@ -76,6 +76,8 @@ def test_certificates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         assert key.read_text().splitlines()[1] not in shown.out + shown.err
     assert main(["cluster", "certs"]) == 2  # they may be in use
+    assert main(["cluster", "certs", "--out", "certs/ca.pem"]) == 2  # a file
+    assert main(["cluster", "certs", "--out", "new", "--days", "0"]) == 2
     assert shakes_hands("certs", "certs")
     make_certificates(tmp_path / "others")
     assert not shakes_hands("certs", "others")

@@ -29,6 +29,7 @@ class Reader(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 def test_a_performance_report(clips: Path, tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
     index_of(clips, tmp_path / "data/index")

@@ -125,7 +125,7 @@ def test_a_folder_with_other_files_is_refused_and_kept(tmp_path: Path, capsys: p
     (tmp_path / "thesis.txt").write_text("precious")
 
     assert main(["demo-data", "--out", str(tmp_path), "--clips", "10"]) == 3
-    assert "is not a demo set" in capsys.readouterr().err
+    assert "holds something else" in capsys.readouterr().err
     assert (tmp_path / "thesis.txt").read_text() == "precious"
 
 

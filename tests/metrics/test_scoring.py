@@ -104,10 +104,8 @@ def test_a_cluster_is_not_started_for_what_one_process_does_sooner(
     monkeypatch.setenv(VARIABLE, "none")
     make_predictions(tmp_path, meteor=False)
     monkeypatch.setattr(LocalProcesses, "map", lambda *_: pytest.fail("a worker was started"))
-    work = scoring.ScoreRuns(load_params().evaluate)
-
-    assert work.comparisons(list(SAID)) < WORTH
-    assert len(list(score_runs(["lstm"], params=load_params().evaluate, executor=LocalProcesses(2)))) == 1
+    assert scoring._comparisons(*scoring._read(list(SAID))) < WORTH
+    assert len(list(score_runs(list(SAID), params=load_params().evaluate, executor=LocalProcesses(2)))) == len(SAID)
 
 
 def test_a_split_that_is_not_there_is_named_before_anything_is_scored(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from pipeline import publish
 from pipeline.cli import main
 from pipeline.decoding.reasons import DecodeError
 from pipeline.errors import TooManyFailedError
@@ -187,3 +189,16 @@ def test_a_mark_is_never_remembered_for_other_bytes(
     with pytest.raises(DecodeError, match="changed while it was fetched"), spool.at_hand(f"{bucket}/a.mp4"):
         pass
     assert not [path for path in spool.spool_folder().iterdir() if path.is_file()]
+
+
+def test_making_room_leaves_what_others_are_fetching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path))
+    monkeypatch.setenv("FRAMESCRIBE_SPOOL_GB", "0")
+    whole, coming = spool.spool_folder() / "whole", spool.spool_folder() / publish.own_name("coming")
+    left = spool.spool_folder() / coming.name.replace(f"-{os.getpid()}-", "-999999999-")  # of a killed process
+    for path in (whole, coming, left):
+        publish.write_text(path, "bytes")
+
+    spool._make_room(1)
+
+    assert [path.name for path in spool.spool_folder().iterdir()] == [coming.name]

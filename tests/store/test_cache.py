@@ -109,7 +109,7 @@ def test_gc_counts_exported_graphs(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert main(["cache", "status"]) == 0
     told = capsys.readouterr().out
-    assert "2 videos" in told
+    assert "2 entries" in told
     assert "3 exported graphs" in told
     assert "leaves it alone" not in told
     removed, kept = collect(keep_days=30)
@@ -139,7 +139,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     make_entries({"aa": 40, "bb": 1})
 
     assert main(["cache", "status"]) == 0
-    assert "2 videos" in capsys.readouterr().out
+    assert "2 entries" in capsys.readouterr().out
+    assert main(["cache", "gc", "--keep-days", "-30"]) == 2  # not everything
     assert main(["cache", "gc", "--keep-days", "30", "--dry-run"]) == 0
     assert "would remove 1 entries" in capsys.readouterr().out
     assert main(["cache", "gc", "--keep-days", "30"]) == 0

@@ -55,6 +55,8 @@ def test_show(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown["one"]["table"]["first_frame"] == [0, 1, 2]
     assert shown["two"]["state"] == "absent"
     assert "bad is failed: timeout: too slow" in said(capsys, "show", "bad", "--store", "one")
+    assert main(["store", "show", "nobody"]) == 3
+    assert "no store knows a video 'nobody'" in capsys.readouterr().err
 
 
 def test_verify_and_repair(capsys: pytest.CaptureFixture[str]) -> None:
