@@ -242,3 +242,8 @@ def test_a_quick_look_needs_no_project(
     names = [check["name"] for check in json.loads(capsys.readouterr().out)["checks"]]
     assert names[:2] == ["python", "packages"]
     assert all(name.startswith("disk") for name in names[2:])
+
+
+def test_a_profile_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--quick", "--profile", "nosuch"]) == 2
+    assert "nosuch" in capsys.readouterr().err

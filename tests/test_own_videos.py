@@ -113,6 +113,13 @@ def test_nothing_usable_is_an_error(project: Path, tmp_path: Path, capsys: pytes
     assert "none of these is a usable video" in capsys.readouterr().err
 
 
+def test_a_path_that_is_not_there_is_told_by_itself(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["caption", "videos/nosuch.mp4", "--run", "run", *ONE]) == 3
+    told = capsys.readouterr().err
+    assert "there is no 'videos/nosuch.mp4'" in told
+    assert "give paths of videos" in told
+
+
 def test_other_features_than_in_training_are_refused(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

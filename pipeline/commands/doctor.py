@@ -17,6 +17,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.doctor import examine, glance
     from pipeline.errors import MissingToolError
 
+    args.machine()  # a profile that is not there is told first
     checks = glance() if args.quick else examine()
     console.table(("check", "state", "detail"), [(check.name, check.state, check.detail) for check in checks])
     for check in checks:

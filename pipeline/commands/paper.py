@@ -47,17 +47,16 @@ def _list(console: Console) -> dict[str, Any]:
 
 
 def _undo(name: str | None, console: Console) -> dict[str, Any]:
-    from pipeline.papers.applying import FORMER, undo
+    from pipeline.papers.applying import undo
 
     if name is not None:
         raise UsageError("--undo takes no recipe: it brings back the params.yaml before the last one")
-    undo()
-    console.say(f"params.yaml is again what it was ({FORMER})")
+    console.say(f"params.yaml is again what it was ({undo()})")
     return {"undone": True}
 
 
 def _apply(name: str, *, show_only: bool, console: Console) -> dict[str, Any]:
-    from pipeline.papers.applying import FORMER, applied, differences
+    from pipeline.papers.applying import applied, differences, keep_former
     from pipeline.papers.needs import library_of, needs_of
     from pipeline.papers.recipes import read_recipe
     from pipeline.params import PARAMS_FILE, load_params
@@ -78,9 +77,9 @@ def _apply(name: str, *, show_only: bool, console: Console) -> dict[str, Any]:
         steps = [f"framescribe paper {name}", *steps]
         console.say(f"{PARAMS_FILE} is as it was; " + _listed(steps))
     elif changed:
-        write_text(FORMER, before)
+        former = keep_former(before)
         write_text(PARAMS_FILE, after)
-        console.say(f"{PARAMS_FILE} is now {name} (before: {FORMER}; framescribe paper --undo); " + _listed(steps))
+        console.say(f"{PARAMS_FILE} is now {name} (before: {former}; framescribe paper --undo); " + _listed(steps))
     else:
         console.say(f"{PARAMS_FILE} is {name} already; " + _listed(steps))
     return {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from pipeline.editing import edited
 from pipeline.errors import UsageError
 from pipeline.papers.recipes import SECTIONS, extractor_entry, recipe_path
 from pipeline.params import PARAMS_FILE
+from pipeline.publish import write_text
 
-FORMER = Path("params.before.yaml")
+FORMER = "params.before{}.yaml"  # the first has no number
 
 
 def applied(name: str) -> str:
@@ -56,10 +58,25 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tup
     return found
 
 
-def undo(*, path: Path = PARAMS_FILE, former: Path = FORMER) -> None:
-    if not former.is_file():
-        raise UsageError(f"there is no {former}: no recipe was applied here", hint="framescribe paper")
-    former.replace(path)
+def formers() -> Iterator[Path]:
+    """Where former versions of params.yaml are kept, the oldest first, without end."""
+    return (Path(FORMER.format(f"-{number}" if number > 1 else "")) for number in count(1))
+
+
+def keep_former(text: str) -> Path:
+    """Beside those before it: whoever tries several recipes gets back to their own file."""
+    place = next(path for path in formers() if not path.exists())
+    write_text(place, text)
+    return place
+
+
+def undo(*, path: Path = PARAMS_FILE) -> Path:
+    """The last one kept is params.yaml again."""
+    kept = list(takewhile(Path.is_file, formers()))
+    if not kept:
+        raise UsageError(f"there is no {FORMER.format('')}: no recipe was applied here", hint="framescribe paper")
+    kept[-1].replace(path)
+    return kept[-1]
 
 
 def _laid_out(entries: Mapping[str, Mapping[str, Any]]) -> Any:

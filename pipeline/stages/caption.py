@@ -88,6 +88,9 @@ def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     rows += [(printable(id_), "-", printable(why)) for id_, why in captioned.refused.items()]
     console.table(("video", "probability", "caption"), rows)
     console.say(trained_on(captioned.record, dataset=params.dataset.name))
+    for written in (args.html, args.out):
+        if written is not None:
+            console.say(f"written: {written}")
     return {
         "run": args.run,
         "captions": {id_: each.caption for id_, each in captioned.said.items()},

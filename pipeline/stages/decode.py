@@ -101,19 +101,27 @@ def run(
 
 def find_videos(videos: Place | Sequence[Place]) -> dict[str, Place]:
     """Files by id, which is the name without its suffix; sub-folders are searched, hidden names are passed over."""
-    places = [videos] if isinstance(videos, Path | str) else videos
+    places, hint = _asked_for(videos)
     found: dict[str, Place] = {}
-    for path in (path for place in places for path in _below(place)):
+    for path in (path for place in places for path in _below(place, hint=hint)):
         video_id = PurePosixPath(path).stem
         other = found.setdefault(video_id, path)
         if other != path:
             raise InputError(f"'{other}' and '{path}' would both have the id '{video_id}'", hint="rename one of them")
     if not found:
-        raise InputError(f"'{videos}' holds no files", hint=WHERE_VIDEOS_COME_FROM)
+        named = ", ".join(f"'{place}'" for place in places)
+        raise InputError(f"{named} holds no files", hint=hint)
     return found
 
 
-def _below(place: Place) -> Sequence[Place]:
+def _asked_for(videos: Place | Sequence[Place]) -> tuple[Sequence[Place], str]:
+    """Several are what somebody typed; one is what params.yaml says."""
+    if isinstance(videos, Path | str):
+        return [videos], WHERE_VIDEOS_COME_FROM
+    return videos, "give paths of videos, or of folders of them"
+
+
+def _below(place: Place, *, hint: str) -> Sequence[Place]:
     from pipeline.objects.listing import is_listing, read_listing
     from pipeline.objects.transfer import below, is_url
 
@@ -123,7 +131,7 @@ def _below(place: Place) -> Sequence[Place]:
     if is_listing(place):
         return [url for url in read_listing(place) if _may_be_video(PurePosixPath(url))]
     if not os.path.lexists(place):
-        raise InputError(f"there is no '{place}'", hint=WHERE_VIDEOS_COME_FROM)
+        raise InputError(f"there is no '{place}'", hint=hint)
     return sorted(_walk(place, seen=set())) if place.is_dir() else [place]
 
 

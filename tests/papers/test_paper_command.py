@@ -61,6 +61,18 @@ def test_undo_brings_back_every_byte(project: Path, capsys: pytest.CaptureFixtur
     assert "no recipe was applied here" in capsys.readouterr().err
 
 
+def test_undo_goes_back_through_several_recipes(project: Path) -> None:
+    texts = [(project / "params.yaml").read_bytes()]
+    for recipe in ("vre-msvd", "g2l-msrvtt", "vatex-vatex"):
+        assert main(["paper", recipe, "--quiet"]) == 0
+        texts.append((project / "params.yaml").read_bytes())
+
+    for text in reversed(texts[:-1]):
+        assert main(["paper", "--undo", "--quiet"]) == 0
+        assert (project / "params.yaml").read_bytes() == text
+    assert [path.name for path in project.iterdir()] == ["params.yaml"]
+
+
 def test_a_second_time_changes_nothing_and_keeps_the_way_back(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
