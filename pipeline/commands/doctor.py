@@ -17,7 +17,8 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.doctor import examine, glance
     from pipeline.errors import MissingToolError
 
-    args.machine()  # a profile that is not there is told first
+    if args.profile:
+        args.machine()  # one that is not there is told first; without one, doctor needs no package to answer
     checks = glance() if args.quick else examine()
     console.table(("check", "state", "detail"), [(check.name, check.state, check.detail) for check in checks])
     for check in checks:

@@ -98,7 +98,8 @@ def _evaluate_files(args: argparse.Namespace, executor: Executor, console: Conso
     if kinds := spice_means(scores):
         summary["spice"] = kinds
     write_json(args.out or METRICS, as_record(scores) | summary)
-    _show(console, {args.predictions.name: scores.corpus}, summary["intervals"])
+    name = args.predictions.name
+    _show(console, {name: scores.corpus}, {name: summary["intervals"]})
     for line in told:
         console.say(line)
     console.say(f"{args.out or METRICS}: {facts['videos']} videos, split {facts['split']}")
@@ -117,21 +118,32 @@ def run(names: Sequence[str], *, params: Evaluate, executor: Executor, console: 
             told |= dict.fromkeys(scored.remarks)
             progress.advance(note=scored.summary["run"])
     columns = {name: found[name]["scores"] for name in names}
-    first = found[names[0]]
-    _show(console, columns | {"most frequent caption": first["most_frequent_caption"]}, first["intervals"])
+    baseline = {"most frequent caption": found[names[0]]["most_frequent_caption"]}
+    _show(console, columns | baseline, {name: found[name]["intervals"] for name in names})
     for line in told:
         console.say(line)
     return {name: found[name] for name in names}
 
 
 def _show(
-    console: Console, columns: Mapping[str, Mapping[str, float]], intervals: Mapping[str, tuple[float, float]]
+    console: Console,
+    columns: Mapping[str, Mapping[str, float]],
+    intervals: Mapping[str, Mapping[str, tuple[float, float]]],
 ) -> None:
-    """A row a metric; the interval is that of the first column."""
-    first, *others = columns.values()
-    shown = {name: f"{low:.4f} to {high:.4f}" for name, (low, high) in intervals.items()}
-    rows = [
-        [name, value, *(other.get(name, "-") for other in others), shown.get(name, "-")]
-        for name, value in first.items()
-    ]
-    console.table(["metric", *columns, "95 % interval"], rows)
+    """A row a metric, and beside each column the intervals that it has."""
+    metrics = next(iter(columns.values()))
+    header: list[str] = ["metric"]
+    rows: list[list[Any]] = [[metric] for metric in metrics]
+    for name, scores in columns.items():
+        header.append(name)
+        for row in rows:
+            row.append(scores.get(row[0], "-"))
+        if name in intervals:
+            header.append("95 % interval")
+            for row in rows:
+                row.append(_interval(intervals[name].get(row[0])))
+    console.table(header, rows)
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "-" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}"
