@@ -120,6 +120,14 @@ def settled(tab: Any) -> None:
     expect(tab.locator(".clip:not([data-ready])")).to_have_count(0)
 
 
+def look_inside(tab: Any) -> None:
+    """Open what the words of the first clip looked at; a browser draws it after the click, when it is told of it."""
+    from playwright.sync_api import expect
+
+    tab.locator("#clip-1 details.looked summary").click()
+    expect(tab.locator("#clip-1 details.looked .looks")).not_to_have_count(0)
+
+
 def titles(tab: Any) -> list[str]:
     return tab.locator(".clip h3").all_inner_texts()
 
@@ -220,7 +228,7 @@ def on_frame(tab: Any, mark: str, frame: str) -> list[list[float]]:
 
 
 def test_marks_lie_where_the_words_looked(page: Any) -> None:
-    page.locator("#clip-1 details.looked summary").click()
+    look_inside(page)
     places = "#clip-1 section[aria-label=Places]"
     drawn = on_frame(page, "rect.cell", f"{places} li:nth-child(2) svg")
     weights = page.locator(f"{places} li:nth-child(2) rect.cell").evaluate_all(
@@ -240,7 +248,7 @@ def test_marks_lie_where_the_words_looked(page: Any) -> None:
 
 
 def test_the_heat_map_shares_the_clock_of_the_film_above_it(page: Any) -> None:
-    page.locator("#clip-1 details.looked summary").click()
+    look_inside(page)
     film = box(page.locator("#clip-1 .looks .film"))
     line = page.locator("#clip-1 .looks tbody tr:nth-child(4) svg.time")
     bars = on_frame(page, "rect", "#clip-1 .looks tbody tr:nth-child(4) svg.time")
@@ -261,7 +269,7 @@ def test_the_heat_map_shares_the_clock_of_the_film_above_it(page: Any) -> None:
 
 
 def test_everything_has_a_name(page: Any) -> None:
-    page.locator("#clip-1 details.looked summary").click()
+    look_inside(page)
     nameless = page.evaluate(NAMELESS, CONTROLS)
     levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4, h5')].map((each) => +each.tagName[1])")
 
@@ -277,7 +285,7 @@ def test_a_phone_needs_no_sideways_scrolling_and_text_can_be_read(browser: Any, 
     context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     tab = context.new_page()
     open_page(tab, pages / "index.html")
-    tab.locator("#clip-1 details.looked summary").click()
+    look_inside(tab)
 
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     assert _contrast(tab, ".said") >= 7
@@ -341,7 +349,7 @@ def test_the_page_of_ones_own_videos_is_one_file_with_the_same_views(browser: An
     tab, complaints = browser.new_page(), []
     tab.on("console", lambda message: complaints.append(message.text))
     open_page(tab, tmp_path / "own.html")
-    tab.locator("#clip-1 details.looked summary").click()
+    look_inside(tab)
 
     assert "p 0.61" in tab.locator("#clip-1").inner_text()
     assert tab.locator("#clip-1 .filmplace image").count() == 8
