@@ -1,11 +1,11 @@
-"""The papers' ideas on the demo set with real weights: some twenty minutes on two cores."""
+"""The papers' ideas on the demo set with real weights: minutes each, some half an hour for all on two cores."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 
@@ -23,8 +23,8 @@ WORKS = ("vatex_sound", "g2l", "vre", "stats", "stats_loss")  # the others are t
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Three seeds of every idea that works, in a project of its own."""
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comparison]:
+    """In a project of its own; what ideas share is extracted once."""
     missing = [name for name in WEIGHTS if not (ROOT / "weights" / f"{name}.safetensors").is_file()]
     if missing:
         pytest.skip(f"needs weights: framescribe weights fetch {' '.join(missing)}")
@@ -36,13 +36,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         patch.setenv("FRAMESCRIBE_CACHE", str(folder / "cache"))
         for command in ("demo-data", "decode", "assemble"):
             assert main([command, "--quiet"]) == 0
-        known = read_ideas()
-        comparison = Comparison(load_params(), LocalProcesses(2), "cpu", Console(quiet=True))
-        return comparison.run([known.ideas[name] for name in WORKS], known, seeds=3)
+        yield Comparison(load_params(), LocalProcesses(2), "cpu", Console(quiet=True))
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_the_idea_helps_on_the_slice_that_needs_it(found: dict[str, Any], name: str) -> None:
-    told = {side: found[name]["test"][side]["told_apart"] for side in ("without", "with")}
+def test_the_idea_helps_on_the_slice_that_needs_it(comparison: Comparison, name: str) -> None:
+    known = read_ideas()
 
+    scores = comparison.run([known.ideas[name]], known, seeds=3)[name]["test"]
+
+    told = {side: scores[side]["told_apart"] for side in ("without", "with")}
     assert fmean(told["with"]) > fmean(told["without"]), told
