@@ -51,13 +51,21 @@ class _PlainLines:
         now = time.monotonic()
         if self.done >= self.total or now - self.last_line >= PLAIN_INTERVAL:
             self.last_line = now
-            rate = self.done / max(now - self.started, 1e-9)
-            left = f", {_clock((self.total - self.done) / rate)} left" if self.done < self.total else ""
-            sys.stderr.write(f"{self.label}: {self.done}/{self.total} ({rate:.1f}/s{left}) {note}".rstrip() + "\n")
+            speed = pace(self.done, now - self.started)
+            seconds_left = (self.total - self.done) * (now - self.started) / max(self.done, 1)
+            left = f", {_clock(seconds_left)} left" if self.done < self.total else ""
+            sys.stderr.write(f"{self.label}: {self.done}/{self.total} ({speed}{left}) {note}".rstrip() + "\n")
 
 
 def _is_number(cell: object) -> bool:
     return isinstance(cell, int | float) or (isinstance(cell, str) and NUMBER.fullmatch(cell) is not None)
+
+
+def pace(done: float, seconds: float) -> str:
+    """A rate of what takes less than a second; of what takes longer, how long."""
+    if done > seconds:
+        return f"{done / max(seconds, 1e-9):.1f}/s"
+    return f"{seconds / done:.1f} s each" if done else "0.0/s"
 
 
 def _clock(seconds: float) -> str:
@@ -120,17 +128,17 @@ def _rich_bar(label: str, total: int) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[speed]}"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
     with RichProgress(*columns, console=RichConsole(stderr=True)) as bar:
-        task = bar.add_task(label, total=total, note="", rate="")
+        task = bar.add_task(label, total=total, note="", speed="")
 
         class _Bar:
             def advance(self, steps: int = 1, note: str = "") -> None:
                 facts = bar.tasks[task]
-                rate = (facts.completed + steps) / max(facts.elapsed or 0.0, 1e-9)
-                bar.update(task, advance=steps, note=note, rate=f"{rate:.1f}/s")
+                speed = pace(facts.completed + steps, facts.elapsed or 0.0)
+                bar.update(task, advance=steps, note=note, speed=speed)
 
         yield _Bar()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.console import Console
+from pipeline.console import Console, pace
 
 
 def test_no_command_prints_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,3 +72,8 @@ def test_quiet_and_json_say_nothing_else(console: Console, capsys: pytest.Captur
         progress.advance()
 
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("done", "seconds", "shown"), [(38, 10.0, "3.8/s"), (4, 30, "7.5 s each"), (0, 9, "0.0/s")])
+def test_progress_of_slow_work_says_how_long_one_takes(done: int, seconds: float, shown: str) -> None:
+    assert pace(done, seconds) == shown
