@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from extractors.base import AudioExtractor, Extractor, ExtractorError, MissingPackageError
-from extractors.engines import EXPORTED, Engine, missing_packages
+from extractors.engines import EXPORTED, Engine, Precision, missing_packages
 from extractors.network import NetworkExtractor
 from pipeline import hearing, sampling
 from pipeline.cache import get_features, put_features
@@ -69,7 +69,7 @@ class Result:
 
 def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -> Task:
     """The extractor is built here as well, on the CPU: preprocessing travels with it."""
-    require_engine(params.engine, device=device)
+    require_engine(params.engine, params.precision, device=device)
     extractor = extractor_of(params, device="cpu")
     weights = params.weights if params.weights in WITHOUT_FILE else weights_sha256
     code = code_of(params.family)
@@ -204,21 +204,29 @@ def extractor_of(params: Extract, *, device: str) -> Extractor:
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
     settings = dict(params.options) if window is None else {**params.options, "window": window}
     names = params.family, params.network, tuple(params.outputs), params.weights
-    return load_extractor(*names, device, params.engine, **settings)
+    return load_extractor(*names, device, params.engine, params.precision, **settings)
 
 
 @cache
 def load_extractor(
-    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, engine: Engine, **settings: Any
+    family: str,
+    network: str,
+    outputs: tuple[str, ...],
+    weights: str,
+    device: str,
+    engine: Engine,
+    precision: Precision,
+    **settings: Any,
 ) -> Extractor:
     """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
     import torch
 
     torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False  # by default a GPU's convolutions keep ten bits of every float32
     keep_freed_memory()
     build = family_module(family).build
     require_known_options(family, build, settings)
-    require_engine(engine, device=device)
+    require_engine(engine, precision, device=device)
     state = state_of(weights)
     try:
         extractor = build(network, outputs=outputs, weights=state, device=device, **settings)
@@ -227,10 +235,10 @@ def load_extractor(
     except ExtractorError as error:
         raise UsageError(str(error)) from error
     record = {"family": family, "network": network, "outputs": outputs, "settings": settings, "engine": engine}
-    return with_engine(extractor, engine, weights=weights, record=record)
+    return with_engine(extractor, engine, precision, weights=weights, record=record)
 
 
-def require_engine(engine: Engine, *, device: str) -> None:
+def require_engine(engine: Engine, precision: Precision, *, device: str) -> None:
     missing = missing_packages(engine)
     if missing:
         raise MissingToolError(
@@ -240,15 +248,23 @@ def require_engine(engine: Engine, *, device: str) -> None:
         raise MissingToolError("the engine 'compile' needs a C++ compiler", hint="install g++, or choose engine: eager")
     if engine in EXPORTED and device != "cpu":
         raise UsageError(f"the engine '{engine}' runs on the CPU, not on {device}", hint="engine: compile, or eager")
+    if engine in EXPORTED and precision != "float32":
+        raise UsageError(f"the engine '{engine}' computes in float32, not in {precision}", hint="engine: eager")
 
 
-def with_engine(extractor: Extractor, engine: Engine, *, weights: str, record: dict[str, Any]) -> Extractor:
+def with_engine(
+    extractor: Extractor, engine: Engine, precision: Precision, *, weights: str, record: dict[str, Any]
+) -> Extractor:
     """The extractor, its forward pass run by the engine; the graph is made, or found, when the first batch comes."""
-    if engine == "eager":
+    if (engine, precision) == ("eager", "float32"):
         return extractor
     family = record["family"]
     if not isinstance(extractor, NetworkExtractor):
-        raise UsageError(f"'{family}' runs on the engine eager only", hint=f"remove engine: {engine}")
+        asked = f"engine: {engine}" if engine != "eager" else f"precision: {precision}"
+        raise UsageError(f"'{family}' runs on the engine eager only, in float32", hint=f"remove {asked}")
+    extractor.precision = precision
+    if engine == "eager":
+        return extractor
     origin = weights if weights in WITHOUT_FILE else file_sha256(converted_path(weights))
     versions = {"code": code_of(family), **libraries(record["network"], engine)}
     rows = 1 if extractor.device.type == "cpu" else BATCH if extractor.takes == "frames" else CLIP_BATCH
