@@ -189,7 +189,7 @@ def test_a_damaged_graph_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path
     ],
 )
 def test_an_engine_that_cannot_run_is_refused(monkeypatch, missing, device, error, message) -> None:
-    monkeypatch.setattr("pipeline.extraction.missing_packages", lambda _: missing)
+    monkeypatch.setattr("pipeline.engines.missing_packages", lambda _: missing)
     params = Extract(**SQUEEZENET, engine="openvino", precision="bfloat16" if device == "half" else "float32")
     with pytest.raises(error, match=message):
         extractor_of(params, device=device.replace("half", "cpu"))
