@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -21,7 +20,7 @@ from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
 from pipeline.engines import require_engine, with_engine
 from pipeline.errors import InputError, MissingToolError, UsageError
-from pipeline.families import beyond_of, code_of, family_module
+from pipeline.families import beyond_of, code_of, family_module, family_options
 from pipeline.fingerprint import fingerprint, video_record
 from pipeline.forwarding import forward_all
 from pipeline.hashing import file_sha256, record_sha256
@@ -216,7 +215,7 @@ def extractor_of(params: Extract, *, device: str) -> Extractor:
 
 def options_of(params: Extract) -> dict[str, Any]:
     """Those in params.yaml, and before them what the weights ask for, of a family that has it."""
-    known = inspect.signature(family_module(params.family).build).parameters
+    known = family_options(params.family)
     asked = {name: value for name, value in fitting_options(params.weights).items() if name in known}
     return {**asked, **params.options}
 
@@ -239,7 +238,7 @@ def load_extractor(
     torch.backends.cudnn.allow_tf32 = False  # by default a GPU's convolutions keep ten bits of every float32
     keep_freed_memory()
     build = family_module(family).build
-    require_known_options(family, build, settings)
+    require_known_options(family, settings)
     require_engine(engine, precision, device=device)
     state = state_of(weights)
     try:
@@ -259,9 +258,8 @@ def state_of(weights: str) -> dict[str, Any] | None:
     return {} if weights == NONE else load_weights(weights)
 
 
-def require_known_options(family: str, build: Callable[..., Extractor], settings: Mapping[str, Any]) -> None:
-    given_otherwise = {"network", "outputs", "weights", "device", "window"}
-    known = [name for name in inspect.signature(build).parameters if name not in given_otherwise]
+def require_known_options(family: str, settings: Mapping[str, Any]) -> None:
+    known = family_options(family)
     unknown = [name for name in settings if name not in {*known, "window"}]
     if unknown:
         raise UsageError(f"'{family}' has no option {', '.join(unknown)}; it has: {', '.join(known) or 'none'}")
