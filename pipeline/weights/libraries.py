@@ -101,7 +101,26 @@ def _pytorchvideo(network: str, edition: str) -> Weights:
     )
 
 
-LIBRARIES = {"timm": _timm, "torchvision": _torchvision, "pytorchvideo": _pytorchvideo}
+def _detectron2(network: str, edition: str) -> Weights:
+    """A configuration of the zoo, without its ending; the zoo has one file of each."""
+    _require(edition, [""], of=f"detectron2:{network}")
+    try:
+        zoo = importlib.import_module("detectron2.model_zoo")
+    except ImportError as error:
+        raise MissingToolError(f"detectron2:{network} needs detectron2, built from its sources ({error})") from error
+    try:
+        address = zoo.get_checkpoint_url(f"{network}.yaml")
+    except RuntimeError as error:
+        raise UsageError(f"detectron2's zoo has no file of '{network}': {error}") from error
+    return Weights(
+        description=f"{network} (detectron2)",
+        licence="Apache-2.0",
+        mapping="detectron",
+        sources=(Source(url=address, layout="arrays"),),
+    )
+
+
+LIBRARIES = {"timm": _timm, "torchvision": _torchvision, "pytorchvideo": _pytorchvideo, "detectron2": _detectron2}
 
 
 def _require(name: str, known: Iterable[str], *, of: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import timm
@@ -10,10 +13,11 @@ import torch
 from safetensors.torch import save
 from torchvision.models import get_model_weights, list_models
 
-from pipeline.errors import UsageError
+from pipeline.errors import MissingToolError, UsageError
 from pipeline.extraction import extractor_of, options_of
 from pipeline.params import Extract, Sampling
 from pipeline.weights import conditions, entry, import_files, status
+from pipeline.weights.libraries import published
 
 TINY = "timm:test_resnet.r160_in1k"
 
@@ -77,6 +81,28 @@ def test_pytorchvideos_address_is_the_one_of_its_hub() -> None:
     assert entry("pytorchvideo:csn_r101").sources[0].url == entry("csn_r101").sources[0].url
 
 
+def test_the_zoo_of_detectron2_is_asked_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in with the zoo's own function: the package is on no registry."""
+    zoo = ModuleType("detectron2.model_zoo")
+    zoo.get_checkpoint_url = lambda config: f"https://zoo.example/{config.removesuffix('.yaml')}/1/model_final.pkl"
+    monkeypatch.setitem(sys.modules, "detectron2", ModuleType("detectron2"))
+    monkeypatch.setitem(sys.modules, "detectron2.model_zoo", zoo)
+
+    found = entry("detectron2:COCO-InstanceSegmentation/mask_rcnn_R_50_FPN_3x")
+
+    assert (
+        found.sources[0].url == "https://zoo.example/COCO-InstanceSegmentation/mask_rcnn_R_50_FPN_3x/1/model_final.pkl"
+    )
+    assert (found.mapping, found.sources[0].layout) == ("detectron", "arrays")
+    published.cache_clear()
+
+
+@pytest.mark.skipif(find_spec("detectron2") is not None, reason="detectron2 is installed")
+def test_without_detectron2_its_weights_say_what_is_missing() -> None:
+    with pytest.raises(MissingToolError, match="needs detectron2, built from its sources"):
+        entry("detectron2:COCO-Detection/faster_rcnn_R_50_FPN_3x")
+
+
 @pytest.mark.parametrize(
     "name", ["timm:convnextv2_tiny.fcmae_ft_in22k_in1k", "torchvision:vit_b_16.IMAGENET1K_SWAG_E2E_V1"]
 )
@@ -94,7 +120,7 @@ def test_licences_with_conditions_are_shown(name: str) -> None:
         ("timm:resnet18.a9_in1k", "timm:resnet18 has no 'a9_in1k'; close to it: (a._in1k, )*a1_in1k"),
         ("timm:coatnet_0_224", "timm publishes no weights of 'coatnet_0_224'"),
         ("pytorchvideo:slow_r51", "pytorchvideo has no 'slow_r51'; close to it: slow_r50"),
-        ("keras:vgg16", "no library 'keras' publishes weights; known: timm, torchvision, pytorchvideo"),
+        ("keras:vgg16", "no library 'keras' publishes weights; known: timm, torchvision, pytorchvideo, detectron2"),
         ("resnet5", "no weights are called 'resnet5'"),
     ],
 )
