@@ -67,3 +67,9 @@ class UnknownOutputError(ExtractorError):
 
     def __init__(self, network: str, asked: Sequence[str], known: Sequence[str]) -> None:
         super().__init__(f"{network} has no output {list(asked)}; it has: {', '.join(known)}")
+
+
+def require_network(network: str, known: Sequence[str]) -> None:
+    """For families of few networks: a name with a typo would otherwise stand in the fingerprint as another network."""
+    if network not in known:
+        raise ExtractorError(f"there is no network '{network}'; the family has: {', '.join(known)}")

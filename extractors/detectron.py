@@ -21,6 +21,7 @@ from extractors.faster_rcnn import RANDOM_SEED, RegionExtractor
 
 VERSION = 1
 TAKES: Takes = "frames"
+COMPUTED, ANCHORS = ("pixel_mean", "pixel_std", "num_batches_tracked"), "cell_anchors."
 
 
 class DetectronRegions(Detector):
@@ -51,6 +52,14 @@ class DetectronRegions(Detector):
         if hasattr(heads, "box_pooler"):
             return heads.box_head(heads.box_pooler([maps[name] for name in heads.box_in_features], boxes))
         return heads._shared_roi_transform([maps[name] for name in heads.in_features], boxes).mean((2, 3))
+
+
+def map_published(tree: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The state of the zoo's file, which is arrays by detectron2's own names; what its network computes is left out."""
+    arrays = {
+        name: array for name, array in tree["model"].items() if not name.endswith(COMPUTED) and ANCHORS not in name
+    }
+    return {name: torch.as_tensor(array) for name, array in arrays.items()}
 
 
 def build(

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 Engine = Literal["eager", "compile", "onnxruntime", "openvino"]
+Precision = Literal["float32", "bfloat16"]  # of the arithmetic; what is stored is another question
 Forward = Callable[[Tensor], dict[str, Tensor]]
 # What each needs besides torch; their versions decide bits
 PACKAGES: dict[Engine, tuple[str, ...]] = {
@@ -26,7 +27,7 @@ PACKAGES: dict[Engine, tuple[str, ...]] = {
     "onnxruntime": ("onnxruntime", "onnx", "onnxscript"),
     "openvino": ("openvino", "onnx", "onnxscript"),
 }
-EXPORTED = ("onnxruntime", "openvino")  # these run on the CPU only
+EXPORTED = ("onnxruntime", "openvino")  # these run on the CPU, in float32
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)

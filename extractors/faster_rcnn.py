@@ -22,7 +22,7 @@ from extractors.detection.selection import stack_regions, stacked_shapes
 
 __all__ = ["map_published"]  # looked for here by the conversion of weights
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "frames"
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 OWN = "bottom_up_r"

@@ -2,7 +2,7 @@
 
 Outputs: `pool`, the vector that the classifier reads; `grid`, the last map with channels last; and any module of the
 network by its name, such as `layer3` or `features.17`. Preprocessing is that of the network's own configuration: for
-torchvision that of the first published ("V1") weights.
+torchvision that of the first published ("V1") weights, or of those that the option `published` names.
 """
 
 from __future__ import annotations
@@ -41,10 +41,16 @@ class FrameExtractor(NetworkExtractor):
 
 
 def build(
-    network: str, *, outputs: Sequence[str], weights: Mapping[str, Tensor] | None, device: str = "cpu"
+    network: str,
+    *,
+    outputs: Sequence[str],
+    weights: Mapping[str, Tensor] | None,
+    device: str = "cpu",
+    published: str = "",
 ) -> FrameExtractor:
+    """`published` is the library's name of weights, such as IMAGENET1K_V2, whose preprocessing is wanted."""
     torch.manual_seed(RANDOM_SEED)
-    module, transform = named(network, outputs=outputs, weights=weights)
+    module, transform = named(network, outputs=outputs, weights=weights, published=published)
     return FrameExtractor(module, transform, device=device)
 
 

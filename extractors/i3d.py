@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import ExtractorError, Takes, UnknownOutputError
+from extractors.base import ExtractorError, Takes, UnknownOutputError, require_network
 from extractors.network import NetworkExtractor
 
 VERSION = 2
@@ -279,6 +279,7 @@ def build(
     side: int = CROP,
 ) -> I3dExtractor:
     """`side` is of the square that the network sees; it was trained on 224, and half of that costs a quarter."""
+    require_network(network, ["i3d_rgb"])
     require_known(network, outputs)
     if side < SMALLEST:
         raise ExtractorError(f"side is {side}, allowed: {SMALLEST} or more")

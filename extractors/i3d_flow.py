@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import Takes
+from extractors.base import Takes, require_network
 from extractors.i3d import CROP, SHORT_SIDE, I3d, I3dExtractor, loaded, require_known
 from extractors.optical_flow import FlowMethod, flow_method
 
@@ -91,6 +91,7 @@ def build(
     flow: str = "tvl1",
     eight_bit: bool = False,
 ) -> I3dFlowExtractor:
+    require_network(network, ["i3d_flow"])
     require_known(network, outputs)
     flow_state, i3d_state = (None, None) if weights is None else split(weights)
     method = flow_method(flow, weights=flow_state, device=device)

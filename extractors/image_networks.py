@@ -30,33 +30,49 @@ INTERPOLATIONS = {mode.value: mode for mode in (InterpolationMode.BILINEAR, Inte
 
 
 def named(
-    network: str, *, outputs: Sequence[str], weights: Mapping[str, Tensor] | None
+    network: str, *, outputs: Sequence[str], weights: Mapping[str, Tensor] | None, published: str = ""
 ) -> tuple[nn.Module, ImageClassification]:
-    """A module (B, 3, S, S) -> {output: rows}, and its transform. A name without a library is torchvision's."""
+    """A module (B, 3, S, S) -> {output: rows}, and its transform. A name without a library is torchvision's.
+
+    `published` is the library's name of the weights whose transform is wanted; without one, torchvision's first or
+    timm's default.
+    """
     library, found, name = network.partition(":")
     if not found:
         library, name = "torchvision", network
     if library not in LIBRARIES:
         raise ExtractorError(f"'{network}': no library '{library}'; known: {', '.join(LIBRARIES)}")
-    return LIBRARIES[library](network, name, outputs, weights)
+    return LIBRARIES[library](network, name, outputs, weights, published)
 
 
 def _torchvision(
-    network: str, name: str, outputs: Sequence[str], weights: Mapping[str, Tensor] | None
+    network: str, name: str, outputs: Sequence[str], weights: Mapping[str, Tensor] | None, published: str
 ) -> tuple[nn.Module, ImageClassification]:
     if name not in list_models():
         raise _unknown(network, name, list_models())
-    transform = next(iter(get_model_weights(name))).transforms()  # V1: what was published first
+    editions = {each.name: each for each in get_model_weights(name)}
+    edition: Any = editions.get(published or next(iter(editions)))  # V1: what was published first
+    if edition is None:
+        raise ExtractorError(f"torchvision published no '{published}' of {name}; it has: {', '.join(editions)}")
+    transform = edition.transforms()
     if not isinstance(transform, ImageClassification):
         raise ExtractorError(f"'{network}' is not a network of single pictures")
-    settings = {"init_weights": weights is None} if name in {"googlenet", "inception_v3"} else {}
+    settings = torchvision_settings(name, trained=weights is not None, side=transform.crop_size[0])
     model = load(get_model(name, weights=None, **settings), weights, network=network)
     return TorchvisionTaps(network, model, outputs, size=transform.crop_size[0]), transform
 
 
+def torchvision_settings(name: str, *, trained: bool, side: int) -> dict[str, Any]:
+    """What torchvision's own loader changes besides the weights."""
+    if name in {"googlenet", "inception_v3"}:
+        return {"init_weights": not trained, "transform_input": trained}  # trained on another scale of colours
+    return {"image_size": side} if name.startswith("vit_") else {}
+
+
 def _timm(
-    network: str, name: str, outputs: Sequence[str], weights: Mapping[str, Tensor] | None
+    network: str, name: str, outputs: Sequence[str], weights: Mapping[str, Tensor] | None, published: str
 ) -> tuple[nn.Module, ImageClassification]:
+    name = f"{name.partition('.')[0]}.{published}" if published else name
     if not timm.is_model(name):
         raise _unknown(network, name, timm.list_models())
     model = load(timm.create_model(name, pretrained=False), weights, network=network)

@@ -21,7 +21,7 @@ from extractors.detection.coco import Detections, load_rcnn
 from extractors.detection.maps import RegionMap, image_map, motion_map
 from extractors.detection.selection import stack_regions, stacked_shapes
 
-VERSION = 1
+VERSION = 2
 TAKES: Takes = "clips"
 RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 NONE = "none"

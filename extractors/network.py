@@ -22,6 +22,7 @@ class NetworkExtractor(Extractor):
     network: nn.Module
     example: torch.Tensor  # a batch of one row
     device: torch.device
+    precision: engines.Precision = "float32"
 
     @abstractmethod
     def forward(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -61,7 +62,6 @@ class NetworkExtractor(Extractor):
         """`forward` on the device, by the engine in use."""
         if self._start is not None:
             self._run, self._start = self._start(), None
-        if self.device.type == "cuda":
-            batch = batch.pin_memory()
-        with torch.inference_mode():
+        half = self.precision == "bfloat16"
+        with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=half):
             return self._run(batch.to(self.device, non_blocking=True))

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError
+from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError, require_network
 from extractors.network import NetworkExtractor
 
 VERSION = 1
@@ -122,6 +122,7 @@ def build(
     seconds: float = 2.0,
     device: str = "cpu",
 ) -> SoundNetExtractor:
+    require_network(network, ["soundnet8"])
     unknown = [name for name in outputs if name not in OUTPUTS]
     if unknown:
         raise UnknownOutputError(network, unknown, OUTPUTS)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError
+from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError, require_network
 from extractors.network import NetworkExtractor
 
 VERSION = 1
@@ -177,6 +177,7 @@ def build(
     activation: str = "raw",
     device: str = "cpu",
 ) -> VggishExtractor:
+    require_network(network, ["vggish"])
     unknown = [name for name in outputs if name not in OUTPUTS]
     if unknown:
         raise UnknownOutputError(network, unknown, OUTPUTS)

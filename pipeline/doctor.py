@@ -263,12 +263,14 @@ def _weights() -> list[Check]:
 
 
 def _one_weights(name: str, stages: list[str]) -> Check:
-    from pipeline.weights import REGISTRY, fetch_command, status
+    from pipeline.errors import UsageError
+    from pipeline.weights import entry, fetch_command, status
 
     absent = partial(Check, name=f"weights {name}", state="missing", blocks=", ".join(stages))
-    if name not in REGISTRY:
-        return absent(detail=f"not in the registry; it has: {', '.join(REGISTRY)}", fix="edit params.yaml")
-    state, weights = status(name), REGISTRY[name]
+    try:
+        state, weights = status(name), entry(name)
+    except UsageError as error:
+        return absent(detail=error.message, fix="edit params.yaml")
     if state != "present":
         return absent(detail=f"{state}: {weights.description} ({weights.licence})", fix=fetch_command(name))
     return Check(name=f"weights {name}", state="ok", detail=weights.description)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from extractors.base import AudioExtractor, Extractor, ExtractorError, MissingPackageError
-from extractors.engines import EXPORTED, Engine, missing_packages
-from extractors.network import NetworkExtractor
+from extractors.engines import Engine, Precision
 from pipeline import hearing, sampling
 from pipeline.cache import get_features, put_features
 from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
+from pipeline.engines import require_engine, with_engine
 from pipeline.errors import InputError, MissingToolError, UsageError
-from pipeline.families import beyond_of, code_of, family_module
-from pipeline.fingerprint import BATCH, CLIP_BATCH, fingerprint, libraries, video_record
+from pipeline.families import beyond_of, code_of, family_module, family_options
+from pipeline.fingerprint import fingerprint, video_record
 from pipeline.forwarding import forward_all
-from pipeline.graphs import remembered
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.memory import keep_freed_memory
@@ -34,7 +30,17 @@ from pipeline.objects.shared import bring_copy
 from pipeline.objects.spool import at_hand
 from pipeline.params import Extract
 from pipeline.store import Failure, Rows, VideoFeatures
-from pipeline.weights import NONE, RANDOM, WEIGHTS_FOLDER, WITHOUT_FILE, converted_path, load_weights, missing, status
+from pipeline.weights import (
+    NONE,
+    RANDOM,
+    WEIGHTS_FOLDER,
+    WITHOUT_FILE,
+    converted_path,
+    fitting_options,
+    load_weights,
+    missing,
+    status,
+)
 
 WINDOWED = ("clips", "video")  # kinds whose rows are made of several frames
 
@@ -69,7 +75,7 @@ class Result:
 
 def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -> Task:
     """The extractor is built here as well, on the CPU: preprocessing travels with it."""
-    require_engine(params.engine, device=device)
+    require_engine(params.engine, params.precision, device=device)
     extractor = extractor_of(params, device="cpu")
     weights = params.weights if params.weights in WITHOUT_FILE else weights_sha256
     code = code_of(params.family)
@@ -202,23 +208,38 @@ def extractor_of(params: Extract, *, device: str) -> Extractor:
         raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
     if takes == "video" and (params.sampling.stride, params.sampling.tail) != (window, "pad"):
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
-    settings = dict(params.options) if window is None else {**params.options, "window": window}
+    settings = {**options_of(params), **({} if window is None else {"window": window})}
     names = params.family, params.network, tuple(params.outputs), params.weights
-    return load_extractor(*names, device, params.engine, **settings)
+    return load_extractor(*names, device, params.engine, params.precision, **settings)
+
+
+def options_of(params: Extract) -> dict[str, Any]:
+    """Those in params.yaml, and before them what the weights ask for, of a family that has it."""
+    known = family_options(params.family)
+    asked = {name: value for name, value in fitting_options(params.weights).items() if name in known}
+    return {**asked, **params.options}
 
 
 @cache
 def load_extractor(
-    family: str, network: str, outputs: tuple[str, ...], weights: str, device: str, engine: Engine, **settings: Any
+    family: str,
+    network: str,
+    outputs: tuple[str, ...],
+    weights: str,
+    device: str,
+    engine: Engine,
+    precision: Precision,
+    **settings: Any,
 ) -> Extractor:
     """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
     import torch
 
     torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False  # by default a GPU's convolutions keep ten bits of every float32
     keep_freed_memory()
     build = family_module(family).build
-    require_known_options(family, build, settings)
-    require_engine(engine, device=device)
+    require_known_options(family, settings)
+    require_engine(engine, precision, device=device)
     state = state_of(weights)
     try:
         extractor = build(network, outputs=outputs, weights=state, device=device, **settings)
@@ -227,33 +248,7 @@ def load_extractor(
     except ExtractorError as error:
         raise UsageError(str(error)) from error
     record = {"family": family, "network": network, "outputs": outputs, "settings": settings, "engine": engine}
-    return with_engine(extractor, engine, weights=weights, record=record)
-
-
-def require_engine(engine: Engine, *, device: str) -> None:
-    missing = missing_packages(engine)
-    if missing:
-        raise MissingToolError(
-            f"the engine '{engine}' needs the package {missing[0]}", hint="pip install 'framescribe[engines]'"
-        )
-    if engine == "compile" and not any(shutil.which(name) for name in (os.environ.get("CXX", "c++"), "g++", "clang++")):
-        raise MissingToolError("the engine 'compile' needs a C++ compiler", hint="install g++, or choose engine: eager")
-    if engine in EXPORTED and device != "cpu":
-        raise UsageError(f"the engine '{engine}' runs on the CPU, not on {device}", hint="engine: compile, or eager")
-
-
-def with_engine(extractor: Extractor, engine: Engine, *, weights: str, record: dict[str, Any]) -> Extractor:
-    """The extractor, its forward pass run by the engine; the graph is made, or found, when the first batch comes."""
-    if engine == "eager":
-        return extractor
-    family = record["family"]
-    if not isinstance(extractor, NetworkExtractor):
-        raise UsageError(f"'{family}' runs on the engine eager only", hint=f"remove engine: {engine}")
-    origin = weights if weights in WITHOUT_FILE else file_sha256(converted_path(weights))
-    versions = {"code": code_of(family), **libraries(record["network"], engine)}
-    rows = 1 if extractor.device.type == "cpu" else BATCH if extractor.takes == "frames" else CLIP_BATCH
-    extractor.use(engine, rows=rows, remember=partial(remembered, {**record, "weights": origin, "versions": versions}))
-    return extractor
+    return with_engine(extractor, engine, precision, weights=weights, record=record)
 
 
 def state_of(weights: str) -> dict[str, Any] | None:
@@ -263,9 +258,8 @@ def state_of(weights: str) -> dict[str, Any] | None:
     return {} if weights == NONE else load_weights(weights)
 
 
-def require_known_options(family: str, build: Callable[..., Extractor], settings: Mapping[str, Any]) -> None:
-    given_otherwise = {"network", "outputs", "weights", "device", "window"}
-    known = [name for name in inspect.signature(build).parameters if name not in given_otherwise]
+def require_known_options(family: str, settings: Mapping[str, Any]) -> None:
+    known = family_options(family)
     unknown = [name for name in settings if name not in {*known, "window"}]
     if unknown:
         raise UsageError(f"'{family}' has no option {', '.join(unknown)}; it has: {', '.join(known) or 'none'}")

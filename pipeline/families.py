@@ -7,14 +7,17 @@ family and the module that keeps the contract of `extractors.base`. Ours come fi
 from __future__ import annotations
 
 import importlib
+import inspect
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from pipeline.errors import MissingToolError, UsageError
 
 GROUP = "framescribe.extractors"
 CONTRACT = ("VERSION", "TAKES", "build")
+GIVEN_OTHERWISE = ("network", "outputs", "weights", "device", "window")  # arguments of `build` that are no options
 
 
 def family_module(family: str) -> ModuleType:
@@ -25,6 +28,12 @@ def family_module(family: str) -> ModuleType:
         if f"{name}.".startswith(f"{error.name}."):
             return _foreign_module(family)
         raise MissingToolError(f"the family '{family}' needs the package {error.name}", hint="install it") from error
+
+
+def family_options(family: str) -> dict[str, Any]:
+    """The family's own settings and their defaults."""
+    parameters = inspect.signature(family_module(family).build).parameters
+    return {name: each.default for name, each in parameters.items() if name not in GIVEN_OTHERWISE}
 
 
 def beyond_of(family: str) -> int:

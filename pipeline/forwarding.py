@@ -76,7 +76,7 @@ class _Pass:
         return frames[0] if self.extractor.takes == "frames" else torch.stack(frames)
 
     def batch(self) -> Any:
-        """What waits, in pinned memory for a GPU, so that it is copied there while the GPU is at work."""
+        """What waits; for a GPU in pinned memory, from where it is copied fast, pinned while the GPU is at work."""
         import torch
 
         batch, self.waiting = torch.stack(self.waiting), []

@@ -76,7 +76,8 @@ class Extract(Section):
     outputs: list[str] = ["pool"]
     options: dict[str, int | float | bool | str] = {}  # the family's own settings
     engine: Literal["eager", "compile", "onnxruntime", "openvino"] = "eager"  # what runs the forward pass
-    dtype: Literal["float16", "float32"] = "float32"
+    precision: Literal["float32", "bfloat16"] = "float32"  # in which it computes
+    dtype: Literal["float16", "float32"] = "float32"  # in which features are kept
     max_failed: int = Field(default=0, ge=0)
 
 

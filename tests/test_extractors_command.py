@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def test_a_card_shows_outputs_and_the_entry(project: Path, capsys: pytest.Captur
     assert "Apache-2.0" in shown
     assert "window: 16" in shown
     assert "framescribe extractors add i3d_rgb" in shown
+    assert re.search(r"option side +default: 224", shown)
 
 
 @pytest.mark.parametrize("name", sorted(set(read_cards()) - set(load_params(ROOT / "params.yaml").extract)))

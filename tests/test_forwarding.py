@@ -15,11 +15,13 @@ from pipeline import sampling
 from pipeline.cache import graph_path
 from pipeline.errors import MissingToolError, UsageError
 from pipeline.extraction import extractor_of, load_extractor
-from pipeline.fingerprint import BATCH
+from pipeline.fingerprint import BATCH, GPU_TIMES, fingerprint
 from pipeline.forwarding import forward, forward_all
 from pipeline.graphs import remembered
 from pipeline.hashing import record_sha256
 from pipeline.params import Extract, Sampling
+
+SQUEEZENET = {"family": "frames", "network": "squeezenet1_1", "weights": "random", "sampling": Sampling(every=1)}
 
 
 class Cramped(Extractor):
@@ -67,6 +69,19 @@ def test_what_fitted_is_remembered() -> None:
 def test_one_row_that_does_not_fit_is_said() -> None:
     with pytest.raises(MissingToolError, match="not even one row of 'number' fits"):
         run(Cramped(room=0), frames=2)
+
+
+def test_a_gpu_gets_larger_batches_from_pinned_memory_until_one_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    pinned: list[int] = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda batch: pinned.append(len(batch)) or batch)
+    extractor = Cramped(room=20)
+    extractor.device = torch.device("cuda")
+
+    found = run(extractor, frames=100)
+
+    np.testing.assert_array_equal(found, np.arange(100))
+    assert pinned[0] == extractor.asked[0] == BATCH * GPU_TIMES
+    assert max(extractor.asked[-2:]) <= 16 == extractor.most_rows
 
 
 class Noted(Extractor):
@@ -170,30 +185,61 @@ def test_a_damaged_graph_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path
     [
         (["openvino"], "cpu", MissingToolError, r"needs the package openvino(.|\n)*framescribe\[engines\]"),
         ([], "cuda", UsageError, "the engine 'openvino' runs on the CPU, not on cuda"),
+        ([], "half", UsageError, "the engine 'openvino' computes in float32, not in bfloat16"),
     ],
 )
 def test_an_engine_that_cannot_run_is_refused(monkeypatch, missing, device, error, message) -> None:
-    monkeypatch.setattr("pipeline.extraction.missing_packages", lambda _: missing)
-    params = Extract(
-        family="frames", network="squeezenet1_1", weights="random", sampling=Sampling(every=1), engine="openvino"
-    )
+    monkeypatch.setattr("pipeline.engines.missing_packages", lambda _: missing)
+    params = Extract(**SQUEEZENET, engine="openvino", precision="bfloat16" if device == "half" else "float32")
     with pytest.raises(error, match=message):
-        extractor_of(params, device=device)
+        extractor_of(params, device=device.replace("half", "cpu"))
+
+
+def test_half_precision_is_asked_for_and_stays_within_a_bound() -> None:
+    batch = torch.randn(2, 3, 224, 224)
+    exact = extractor_of(Extract(**SQUEEZENET), device="cpu")(batch)["pool"]
+    half = extractor_of(Extract(**SQUEEZENET, precision="bfloat16"), device="cpu")(batch)["pool"].float()
+
+    assert 1e-6 < (half - exact).abs().max() / exact.abs().max() < 0.03
+
+
+def test_half_precision_is_for_families_of_one_network() -> None:
+    facts = {"family": "flow", "network": "spynet", "weights": "random", "outputs": ["flow"]}
+    with pytest.raises(UsageError, match=r"'flow' runs on the engine eager only, in float32"):
+        extractor_of(Extract(**facts, sampling=Sampling(every=1), precision="bfloat16"), device="cpu")
+
+
+def test_convolutions_of_a_gpu_are_not_rounded_to_tf32() -> None:
+    torch.backends.cudnn.allow_tf32 = True
+    load_extractor.cache_clear()
+    extractor_of(Extract(**SQUEEZENET), device="cpu")
+
+    assert not torch.backends.cudnn.allow_tf32
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_precision_is_part_of_the_fingerprint() -> None:
+    def told(device: str, **changes: str) -> str | None:
+        record = fingerprint(Extract(**SQUEEZENET, **changes), weights="w", preprocessing={}, code=1, device=device)
+        return record["extractor"].get("precision")
+
+    assert told("cpu") is None  # the only one there was, so features that are kept stay known
+    assert told("cuda") == "float32"
+    assert told("cpu", precision="bfloat16") == "bfloat16"
 
 
 def test_a_second_worker_finds_the_graph_of_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="pip install 'framescribe[engines]'")
     pytest.importorskip("onnxscript", reason="pip install 'framescribe[engines]'")
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path))
-    facts = {"family": "frames", "network": "squeezenet1_1", "weights": "random", "sampling": Sampling(every=1)}
     batch = torch.randn(1, 3, 224, 224)
-    first = extractor_of(Extract(**facts, engine="onnxruntime"), device="cpu")(batch)["pool"]
+    first = extractor_of(Extract(**SQUEEZENET, engine="onnxruntime"), device="cpu")(batch)["pool"]
     assert len(list((tmp_path / "graphs").iterdir())) == 1
 
     load_extractor.cache_clear()
     monkeypatch.setattr("extractors.engines.export", lambda *_, **__: pytest.fail("exported again"))
-    second = extractor_of(Extract(**facts, engine="onnxruntime"), device="cpu")(batch)["pool"]
+    second = extractor_of(Extract(**SQUEEZENET, engine="onnxruntime"), device="cpu")(batch)["pool"]
 
     assert torch.equal(first, second)
-    eager = extractor_of(Extract(**facts), device="cpu")(batch)["pool"]
+    eager = extractor_of(Extract(**SQUEEZENET), device="cpu")(batch)["pool"]
     torch.testing.assert_close(first, eager, rtol=1e-4, atol=1e-5)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torchvision.models import detection, get_model, list_models
 from torchvision.models.detection import FasterRCNN
 
@@ -15,6 +15,9 @@ from extractors.base import ExtractorError
 from extractors.detection.base import Detector
 from extractors.detection.geometry import clip_boxes, thicken
 from extractors.detection.selection import best_first, best_regions
+
+# These were trained when torchvision's frozen norms had no eps, and its loader still takes it away from them
+WITHOUT_EPS = ("fasterrcnn_resnet50_fpn", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn")
 
 
 def rcnn_names() -> list[str]:
@@ -38,8 +41,16 @@ def load_rcnn(
     model = get_model(network, weights=None, weights_backbone=None, **given, **settings)
     if weights is not None:
         model.load_state_dict(weights)
+        if network in WITHOUT_EPS:
+            _take_eps_away(model.backbone)
     engines.in_channels_last(model)
     return model
+
+
+def _take_eps_away(backbone: nn.Module) -> None:
+    for module in backbone.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.eps = 0.0
 
 
 def describe(model: FasterRCNN) -> dict[str, Any]:

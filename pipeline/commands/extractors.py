@@ -43,6 +43,7 @@ def _list(console: Console) -> dict[str, Any]:
 
 def _show(name: str, console: Console) -> dict[str, Any]:
     from pipeline.cards import read_card
+    from pipeline.families import family_options
 
     card = read_card(name)
     console.say(f"{name}: {card.about}")
@@ -52,6 +53,7 @@ def _show(name: str, console: Console) -> dict[str, Any]:
         ("weights", f"{card.params.weights}: {_state(card)}"),
     ]
     facts += [(f"output {tap}", " x ".join(map(str, shape))) for tap, shape in card.taps.items()]
+    facts += [(f"option {key}", _default(value)) for key, value in family_options(card.params.family).items()]
     facts += [("note", note) for note in card.notes]
     console.table(("", ""), facts)
     console.say(f"in params.yaml, below `extract:` (or: framescribe extractors add {name})\n{_yaml(name, card)}")
@@ -81,6 +83,10 @@ def _state(card: Card) -> str:
     if card.params.weights in WITHOUT_FILE:
         return {RANDOM: "untrained", NONE: "not needed"}[card.params.weights]
     return status(card.params.weights) if card.params.weights in REGISTRY else "unknown"
+
+
+def _default(value: object) -> str:
+    return "default: the network's own" if value in (None, "") else f"default: {value}"
 
 
 def _sampling(card: Card) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from pipeline.console import Console
 from pipeline.errors import DamageError, MissingToolError, UsageError
 
+ANY = "and of any network of timm, torchvision or pytorchvideo, as LIBRARY:NETWORK or LIBRARY:NETWORK.EDITION"
 ACTIONS = ("list", "status", "fetch", "import", "verify")
 
 
@@ -50,6 +51,7 @@ def _list(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         console.say(markdown())
     else:
         console.table(("name", "state", "MiB", "licence", "from", "description"), rows)
+        console.say(ANY)
     return dict(states)
 
 
@@ -149,9 +151,10 @@ def _told(name: str, path: Path, origin: dict[str, str], console: Console) -> di
 
 
 def _verify(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.weights import REGISTRY, converted_path, fetch_command, status, verify
+    from pipeline.weights import REGISTRY, WEIGHTS_FOLDER, converted_path, fetch_command, status, verify
 
-    names = [args.name] if args.name else [name for name in REGISTRY if status(name) != "missing"]
+    of_libraries = [path.stem for path in sorted(WEIGHTS_FOLDER.glob("*:*.safetensors"))]
+    names = [args.name] if args.name else [name for name in [*REGISTRY, *of_libraries] if status(name) != "missing"]
     states = {name: verify(name) for name in names}
     console.table(("name", "state"), list(states.items()))
     for name, state in states.items():

@@ -16,7 +16,17 @@ from pipeline.weights.converted import (
 )
 from pipeline.weights.instructions import DOWNLOADS, conditions, fetch_command, how_to_get, missing
 from pipeline.weights.obtaining import fetch, import_files
-from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Package, Source, Weights, entry
+from pipeline.weights.registry import (
+    NONE,
+    RANDOM,
+    REGISTRY,
+    WITHOUT_FILE,
+    Package,
+    Source,
+    Weights,
+    entry,
+    fitting_options,
+)
 
 __all__ = [
     "DOWNLOADS",
@@ -34,6 +44,7 @@ __all__ = [
     "entry",
     "fetch",
     "fetch_command",
+    "fitting_options",
     "how_to_get",
     "import_bytes",
     "import_files",

@@ -96,6 +96,7 @@ class Weights(_Facts):
     licence: str
     terms: str = ""  # must be accepted with --accept-licence
     mapping: str = ""  # module in extractors/ whose `map_published` turns the file's tree into a state dictionary
+    options: dict[str, int | float | bool | str] = {}  # of the extractor, without which these weights would be misused
     sources: tuple[Source, ...] = ()
     parts: dict[str, str] = {}  # entry -> prefix of its keys
 
@@ -131,12 +132,22 @@ REGISTRY = _load()
 
 
 def entry(name: str) -> Weights:
-    if name not in REGISTRY:
-        raise UsageError(
-            f"no weights are called '{name}'; known: {', '.join(REGISTRY)}, and '{RANDOM}', '{NONE}'",
-            hint="framescribe weights list",
-        )
-    return REGISTRY[name]
+    """Of the registry, or what a library publishes under LIBRARY:NETWORK."""
+    if name in REGISTRY:
+        return REGISTRY[name]
+    if ":" in name:
+        from pipeline.weights.libraries import published
+
+        return published(name)
+    raise UsageError(
+        f"no weights are called '{name}'; known: {', '.join(REGISTRY)}, LIBRARY:NETWORK, and '{RANDOM}', '{NONE}'",
+        hint="framescribe weights list",
+    )
+
+
+def fitting_options(name: str) -> dict[str, int | float | bool | str]:
+    """What preprocessing the weights were made for, where it is not the usual one of their network."""
+    return {} if name in WITHOUT_FILE else entry(name).options
 
 
 def with_parts(name: str) -> list[str]:

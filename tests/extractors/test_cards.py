@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cards import Card, read_cards
+from pipeline.errors import UsageError
 from pipeline.extraction import extractor_of
 from pipeline.params import Extract
 from pipeline.weights import NONE, REGISTRY
@@ -65,3 +66,13 @@ def test_rows_and_shapes_of_awkward_clips(
     store = extracted(untrained_and_small(card), tmp_path, index=index)
 
     require_contract(store, {tap: card.taps[tap] for tap in card.params.outputs})
+
+
+@every_card
+def test_a_network_with_a_typo_is_refused(name: str) -> None:
+    """It would stand in the fingerprint as another network."""
+    card = CARDS[name]
+    wrong = card.params.model_copy(update={"network": f"{card.params.network}x", "weights": "random"})
+
+    with pytest.raises(UsageError, match=card.params.network.partition(":")[2] or card.params.network):
+        extractor_of(wrong, device="cpu")

@@ -75,6 +75,17 @@ def test_boxes_and_features_are_those_of_the_proposals(pyramid: bool) -> None:
     assert rows["scores"][0, :3].diff().le(0).all()
 
 
+def test_the_zoos_file_is_mapped_without_what_is_computed() -> None:
+    kept = {"backbone.bottom_up.stem.conv1.weight": np.ones((64, 3, 7, 7), np.float32)}
+    anchors = {f"proposal_generator.anchor_generator.cell_anchors.{level}": np.ones((3, 4)) for level in range(5)}
+
+    mapped = detectron.map_published({"model": {**kept, **anchors, "pixel_mean": np.ones(3)}, "__author__": "zoo"})
+
+    assert {name: tuple(tensor.shape) for name, tensor in mapped.items()} == {
+        "backbone.bottom_up.stem.conv1.weight": (64, 3, 7, 7)
+    }
+
+
 @pytest.mark.skipif(HAS_DETECTRON, reason="detectron2 is installed")
 def test_without_the_package_the_error_says_what_to_do() -> None:
     with pytest.raises(ExtractorError, match=r"needs detectron2, .* the families faster_rcnn and mask_rcnn"):

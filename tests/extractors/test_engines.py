@@ -77,6 +77,31 @@ def test_folded_norms_change_nothing_but_the_last_digits(kind: str) -> None:
     assert largest_difference(extractor(batch), {"grid": expected}) < 1e-5
 
 
+class OnTheGpu:
+    """What flow networks leave on a GPU: it cannot be pinned, and is there already."""
+
+    def __init__(self, batch: Tensor) -> None:
+        self.batch = batch
+
+    def pin_memory(self) -> Tensor:
+        raise RuntimeError("cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned")
+
+    def to(self, device: torch.device, **_: bool) -> Tensor:
+        assert device.type == "cuda"
+        return self.batch
+
+
+def test_a_batch_that_is_on_the_gpu_already_is_taken_as_it_is() -> None:
+    extractor = Taps(small("2D"), SHAPES["2D"])
+    batch = torch.randn(2, *SHAPES["2D"])
+    expected = extractor(batch)
+    extractor.device = torch.device("cuda")
+
+    found = extractor(OnTheGpu(batch))
+
+    assert torch.equal(found["pool"], expected["pool"])
+
+
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("engine", [pytest.param("compile", marks=pytest.mark.slow), "onnxruntime", "openvino"])
 def test_every_engine_stays_within_the_bound(engine: engines.Engine, kind: str) -> None:

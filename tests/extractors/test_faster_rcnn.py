@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torchvision.models import WeightsEnum, get_model, get_model_weights
 
 from extractors import faster_rcnn
 from extractors.detection.coco import load_rcnn
@@ -100,6 +101,23 @@ def test_the_published_state_of_torchvision_loads_strictly() -> None:
         assert torch.equal(tensor, state[name]), name
     with pytest.raises(RuntimeError, match="Missing key"):
         faster_rcnn.build(f"torchvision:{NETWORK}", outputs=["features"], weights={}, **CHEAP)
+
+
+@pytest.mark.parametrize("name", ["fasterrcnn_resnet50_fpn", "maskrcnn_resnet50_fpn", "fasterrcnn_resnet50_fpn_v2"])
+def test_a_trained_detector_is_torchvisions_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torchvision's loader changes more than the weights: the eps of the older files is 0."""
+    state = get_model(name, weights=None, weights_backbone=None).state_dict()
+    variances = [key for key in state if key.startswith("backbone.body.") and key.endswith("running_var")]
+    state |= {key: torch.full_like(state[key], 1e-4) for key in variances}  # so small that eps matters
+    monkeypatch.setattr(WeightsEnum, "get_state_dict", lambda *_, **__: state)
+    theirs = get_model(name, weights=next(iter(get_model_weights(name)))).eval().backbone.body
+    ours = load_rcnn(name, weights=state).eval().backbone.body
+    picture = torch.randn(1, 3, 64, 64)
+
+    with torch.inference_mode():
+        found, expected = ours(picture)["0"], theirs(picture)["0"]
+
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
 
 
 def test_clips_of_every_length_through_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import torch
 import torchvision
 from PIL import Image
 from timm.data import create_transform, resolve_data_config
-from torchvision.models import get_model, get_model_weights, list_models
+from torchvision.models import WeightsEnum, get_model, get_model_weights, list_models
 
 from extractors import frames
 from extractors.base import ExtractorError, UnknownOutputError
@@ -200,3 +200,33 @@ def test_what_cannot_be_is_refused(network: str, outputs: list[str], error: type
 def test_foreign_weights_are_refused_by_name() -> None:
     with pytest.raises(ExtractorError, match="these are not the weights of timm:resnet18"):
         frames.build("timm:resnet18", outputs=["pool"], weights={"x": torch.zeros(1)})
+
+
+def test_googlenet_sees_colours_as_torchvisions_loader_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weights want another scale than the transform gives, and the network itself changes it, once trained."""
+    torch.manual_seed(1)
+    state = get_model("googlenet", weights=None, init_weights=False).state_dict()
+    monkeypatch.setattr(WeightsEnum, "get_state_dict", lambda *_, **__: state)
+    theirs = get_model("googlenet", weights=next(iter(get_model_weights("googlenet")))).eval()
+    seen: list[torch.Tensor] = []
+    theirs.fc.register_forward_hook(lambda _module, inputs, _output: seen.append(inputs[0]))
+    batch = torch.randn(1, 3, 224, 224)
+    with torch.inference_mode():
+        theirs(batch)
+
+    extractor = frames.build("googlenet", outputs=["pool"], weights=state)
+
+    assert_near(extractor(batch)["pool"], seen[0])
+
+
+def test_an_edition_for_larger_pictures_is_built_for_them() -> None:
+    with torch.device("meta"):
+        extractor = frames.build(
+            "vit_b_16", outputs=["pool"], weights=None, device="meta", published="IMAGENET1K_SWAG_E2E_V1"
+        )
+    assert extractor.example.shape[-2:] == (384, 384)
+
+
+def test_an_edition_that_does_not_exist_is_answered_with_those_that_do() -> None:
+    with pytest.raises(ExtractorError, match="no 'V3' of resnet50; it has: IMAGENET1K_V1, IMAGENET1K_V2"):
+        frames.build("resnet50", outputs=["pool"], weights=None, published="V3")
