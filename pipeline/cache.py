@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from pipeline.cache_folders import cache_folder
 from pipeline.errors import DamageError
 from pipeline.objects.shared import bring, offer
 from pipeline.publish import sweep
@@ -22,14 +23,6 @@ from pipeline.store.features import ROW_COLUMNS, StoredFeatures, VideoFeatures
 from pipeline.store.tensors import TensorFile, spec_of, write_tensors
 
 DAY = 24 * 3600.0
-
-
-def cache_root() -> Path:
-    return Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe"))
-
-
-def cache_folder(kind: str) -> Path:
-    return cache_root() / kind
 
 
 def graph_path(key: str) -> Path:

@@ -277,7 +277,7 @@ def _one_weights(name: str, stages: list[str]) -> Check:
 
 
 def _disk() -> list[Check]:
-    from pipeline.cache import cache_folder
+    from pipeline.cache_folders import cache_folder
 
     cache = cache_folder("features")
     return [_free("disk, project", Path.cwd()), _free(f"disk, cache {cache.parent}", cache)]

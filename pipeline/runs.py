@@ -13,7 +13,7 @@ import torch
 import models
 from models.base import Captioner
 from pipeline.batches import FeatureSource, open_features
-from pipeline.cache import cache_folder
+from pipeline.cache_folders import cache_folder
 from pipeline.captioner import build_captioner, inputs_of, require_stages
 from pipeline.checkpoint import load_model
 from pipeline.corpus import read_corpus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pipeline.cache import cache_folder
+from pipeline.cache_folders import cache_folder
 from pipeline.publish import write_json
 
 

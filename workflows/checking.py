@@ -14,21 +14,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from pipeline.cache_folders import cache_folder
 from pipeline.errors import ClusterError
 from workflows.clusters import opened, worker_count
 from workflows.distributing import place_of
 from workflows.pieces import Place
 from workflows.profiles import Cluster
 
-PACKAGES = (
-    "framescribe",
-    "torch",
-    "numpy",
-    "av",
-    "decord",
-    "safetensors",
-    "distributed",
-)  # must be the same everywhere
+# Must be the same everywhere
+PACKAGES = ("framescribe", "torch", "numpy", "av", "decord", "safetensors", "distributed")
 OWN = ("pipeline", "extractors", "models", "workflows")
 CLOCK = 5.0  # seconds that a clock may differ
 
@@ -77,7 +71,7 @@ def answer(question: Question) -> Answer:
 
 
 def token_folder() -> Path:
-    return Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe")) / "checks"
+    return cache_folder("checks")
 
 
 def versions() -> dict[str, str]:

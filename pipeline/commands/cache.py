@@ -33,7 +33,8 @@ def bytes_of(text: str) -> int:
 def _status(console: Console) -> dict[str, Any]:
     import time
 
-    from pipeline.cache import DAY, cache_folder, cache_root, entries
+    from pipeline.cache import DAY, entries
+    from pipeline.cache_folders import cache_folder, cache_root
 
     everything = entries()
     found = [entry for entry in everything if not entry.is_graph]

@@ -101,12 +101,12 @@ def _look(video: Path) -> tuple[VideoRow, np.ndarray]:
     import numpy as np
 
     from pipeline.decoding import Limits
-    from pipeline.decoding.cache import cache_folder, examined
+    from pipeline.decoding.cache import examined
     from pipeline.decoding.findings import row_from
     from pipeline.decoding.opening import require_regular_file
 
     require_regular_file(str(video))
-    sha256, facts, _ = examined(str(video), limits=Limits(), folder=cache_folder())
+    sha256, facts, _ = examined(str(video), limits=Limits())
     row = row_from(facts, video_id=video.stem, path=str(video), sha256=sha256)
     return row, np.array(facts["times"])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from pipeline import publish
+from pipeline.cache_folders import cache_folder
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import opened
 from pipeline.decoding.reader import inspect_video
@@ -23,14 +23,10 @@ _one_at_a_time: defaultdict[str, Lock] = defaultdict(Lock)
 EXAMINATION = 1  # raise when an examination of the same bytes would find something else
 
 
-def cache_folder() -> Path:
-    return Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe")) / "decode"
-
-
-def examined(path: str, *, limits: Limits, folder: Path) -> tuple[str, dict[str, Any], bool]:
+def examined(path: str, *, limits: Limits) -> tuple[str, dict[str, Any], bool]:
     """sha256, facts, and whether they were already known. Failures that the content alone explains are kept too."""
     sha256 = _sha256(path)
-    entry = folder / sha256[:2] / f"{sha256}-{_fingerprint(limits)}.json"
+    entry = cache_folder("decode") / sha256[:2] / f"{sha256}-{_fingerprint(limits)}.json"
     with _one_at_a_time[str(entry)]:  # copies of one video under several names are examined once
         known = _read(entry)
         facts = known or _examined_now(path, limits=limits, entry=entry)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipeline.cache_folders import cache_folder, cache_root
 from pipeline.objects.transfer import AbsentError, fetch, require_url, send
 
 VARIABLE = "FRAMESCRIBE_CACHE_URL"
@@ -40,18 +41,15 @@ def offer_copy(folder: Path, *, name: str) -> None:
 
 def bring_copy(name: str, *, files: Sequence[str]) -> Path:
     """The folder in the local cache that holds what `offer_copy` showed."""
+    folder = cache_folder(name)
     for file in files:
-        bring(_root() / name / file)
-    return _root() / name
+        bring(folder / file)
+    return folder
 
 
 def _shared(path: Path) -> str | None:
-    return _url(path.relative_to(_root()).as_posix()) if os.environ.get(VARIABLE) else None
+    return _url(path.relative_to(cache_root()).as_posix()) if os.environ.get(VARIABLE) else None
 
 
 def _url(name: str) -> str:
     return f"{require_url(os.environ[VARIABLE])}/{name}"
-
-
-def _root() -> Path:
-    return Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe"))

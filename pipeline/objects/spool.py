@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from pipeline import publish
+from pipeline.cache_folders import cache_folder
 from pipeline.decoding.reasons import DecodeError
 from pipeline.errors import UsageError
 from pipeline.hashing import record_sha256
@@ -49,7 +50,7 @@ def remember_sha256(path: str, sha256: str) -> None:
 
 
 def spool_folder() -> Path:
-    return Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe")) / "spool"
+    return cache_folder("spool")
 
 
 def _looked_up(path: str) -> Facts:

@@ -5,12 +5,12 @@ Until `store.json` is there, nothing is; when it is replaced, readers see the ol
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.cache_folders import cache_folder
 from pipeline.console import SILENT, Progress
 from pipeline.errors import DamageError, InputError
 from pipeline.hashing import file_sha256, record_sha256
@@ -56,8 +56,7 @@ def pull(url: str, folder: Path, *, progress: Progress = SILENT) -> dict[str, in
 
 def mirror(url: str) -> Path:
     """The folder of the cache that is the store at a URL as it is now."""
-    root = Path(os.environ.get("FRAMESCRIBE_CACHE", ".cache/framescribe"))
-    folder = root / "stores" / record_sha256(require_url(url))[:16] / url.rstrip("/").rsplit("/", 1)[-1]
+    folder = cache_folder("stores") / record_sha256(require_url(url))[:16] / url.rstrip("/").rsplit("/", 1)[-1]
     pull(url, folder)
     return folder
 

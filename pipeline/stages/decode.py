@@ -179,14 +179,14 @@ class ExamineVideo:
     def __call__(self, item: tuple[str, str]) -> Outcome:
         import numpy as np
 
-        from pipeline.decoding.cache import cache_folder, examined
+        from pipeline.decoding.cache import examined
         from pipeline.decoding.findings import row_from
         from pipeline.decoding.reasons import DecodeError
         from pipeline.index import QuarantineRow
 
         video_id, path = item
         try:
-            sha256, facts, known = examined(path, limits=self.limits, folder=cache_folder())
+            sha256, facts, known = examined(path, limits=self.limits)
         except DecodeError as error:
             message = f"{error.message}; {error.hint}" if error.hint else error.message
             return Outcome(QuarantineRow(video_id, path, error.reason, message))

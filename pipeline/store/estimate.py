@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.cache import cache_folder, entry_path
+from pipeline.cache import entry_path
+from pipeline.cache_folders import cache_folder
 from pipeline.extraction import Task, extractor_of, make_task, row_count
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.index import VideoIndex

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cache_folders import cache_folder
 from pipeline.cli import main
 from pipeline.console import Console
 from pipeline.decoding import cache, guard
@@ -127,7 +128,7 @@ def test_a_stopped_run_goes_on(videos: Path, tmp_path: Path, monkeypatch: pytest
 def test_a_damaged_cache_entry_is_made_again(videos: Path, tmp_path: Path) -> None:
     run(videos, tmp_path / "out")
     before = files(tmp_path / "out")
-    for entry in cache.cache_folder().rglob("*.json"):
+    for entry in cache_folder("decode").rglob("*.json"):
         entry.write_bytes(entry.read_bytes()[:20])
     assert run(videos, tmp_path / "out")["known"] == 0
     assert files(tmp_path / "out") == before

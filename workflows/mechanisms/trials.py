@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 def slice_captions(captions: Path, label: str) -> Path:
     """A folder like `captions` with the clips of one slice alone, and the same vocabulary."""
-    from pipeline.cache import cache_folder
+    from pipeline.cache_folders import cache_folder
     from pipeline.corpus import read_corpus, write_corpus
     from pipeline.publish import write_bytes
 
@@ -52,7 +52,7 @@ class Trial:
     device: str
 
     def __call__(self, piece: Piece) -> tuple[Piece, Said]:
-        from pipeline.cache import cache_folder
+        from pipeline.cache_folders import cache_folder
         from pipeline.publish import write_json
         from pipeline.runs import prepare
 
