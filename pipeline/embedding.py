@@ -36,7 +36,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Judge:
-    """Chooses among sentences."""
+    """Says how well sentences fit a video."""
 
     model: VideoTextEmbedding
     source: Source
@@ -48,10 +48,6 @@ class Judge:
         with torch.no_grad():
             video = self.model.video(self.source.batch([video_id], device=self.device))
             return self.model.text(self._numbers(candidates)) @ video[0]
-
-    def choose(self, video_id: str, candidates: Sequence[str]) -> int:
-        """The place of the best; the first of equals."""
-        return int(self.similarities(video_id, candidates).argmax())
 
     def rank(self, references: Mapping[str, Sequence[str]]) -> float:
         """Mean over videos of 1 / rank of their own best sentence among everybody's; 1 is perfect."""

@@ -136,17 +136,6 @@ def followed(indices: np.ndarray, valid: np.ndarray, *, frames: int, beyond: int
     return np.concatenate([indices, np.where(filled, looped, next_ones)], axis=1)
 
 
-def audio_spans(start: np.ndarray, end: np.ndarray, *, rate: int, samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sample ranges [first, last) of the rows' seconds: floor(second rate + 1/2), cut to the sound there is.
-
-    The sound must be on the picture's clock (`pipeline.decoding.read_audio` puts it there). A row outside the sound
-    gets an empty range.
-    """
-    first = np.clip(np.floor(start * rate + 0.5), 0, samples).astype(np.int64)
-    last = np.clip(np.floor(end * rate + 0.5), 0, samples).astype(np.int64)
-    return first, np.maximum(first, last)
-
-
 def frame_ends(times: np.ndarray, *, duration: float | None = None) -> np.ndarray:
     """When each frame leaves the screen: as the next one comes; the last after `duration`, or after a mean interval."""
     if len(times) == 0:

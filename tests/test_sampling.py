@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.params import Sampling
-from pipeline.sampling import at_rate, audio_spans, every, frame_ends, sample, uniform, windows
+from pipeline.sampling import at_rate, every, frame_ends, sample, uniform, windows
 
 FRAMES = st.integers(1, 400)
 INTERVALS = st.lists(st.floats(0.001, 2.0), min_size=1, max_size=120)  # seconds that each frame is shown
@@ -117,12 +117,6 @@ def test_rows_say_what_they_are() -> None:
     assert (rows.start.tolist(), rows.end.tolist()) == ([0.0, 1.0, 2.0], [1.0, 2.0, 2.25])
 
 
-def test_audio_shares_the_clock() -> None:
-    first, last = audio_spans(np.array([0.0, 1.0, 9.0]), np.array([1.0, 2.0, 10.0]), rate=16000, samples=24000)
-    assert first.tolist() == [0, 16000, 24000]
-    assert last.tolist() == [16000, 24000, 24000]
-
-
 @given(FRAMES, st.integers(1, 50))
 def test_every_is_range(frames: int, step: int) -> None:
     assert every(frames, step=step).tolist() == list(range(0, frames, step))
@@ -195,15 +189,6 @@ def test_rows_tile_the_time_axis(intervals: list[float], data: st.DataObject) ->
     assert (rows.start[1:] == rows.end[:-1]).all()
     assert rows.start[0] == 0.0
     assert rows.end[-1] == duration
-
-
-@given(INTERVALS, st.integers(1, 48000), st.integers(0, 10**6))
-def test_audio_spans_of_touching_rows_touch(intervals: list[float], rate: int, samples: int) -> None:
-    times = times_of(intervals)
-    first, last = audio_spans(times, frame_ends(times, duration=times[-1] + intervals[-1]), rate=rate, samples=samples)
-    assert (first <= last).all()
-    assert (last <= samples).all()
-    assert (first[1:] == last[:-1]).all()
 
 
 @pytest.mark.parametrize("spec", [Sampling(every=2), Sampling(count=3), Sampling(fps=2.0)])

@@ -58,11 +58,6 @@ def facts_of(url: str, *, refresh: bool = False) -> Facts:
         return _facts(files.info(path, refresh=refresh))
 
 
-def read(url: str) -> bytes:
-    with _told(url) as (files, path):
-        return files.cat_file(path)
-
-
 def fetch(url: str, local: Path) -> None:
     """Publish the object as a file of this machine."""
     with publishing(local) as temporary, _told(url) as (files, path):
@@ -92,8 +87,8 @@ def below(url: str) -> dict[str, Facts]:
         found = files.find(path, detail=True)
         if not found:
             raise FileNotFoundError(path)
-        return {f"{protocol}://{name.removeprefix('/') if protocol != 'file' else name}": _facts(facts)
-                for name, facts in sorted(found.items())}  # fmt: skip
+        names = {name: name if protocol == "file" else name.removeprefix("/") for name in sorted(found)}
+        return {f"{protocol}://{shown}": _facts(found[name]) for name, shown in names.items()}
 
 
 def _facts(info: dict[str, Any]) -> Facts:

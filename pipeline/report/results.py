@@ -103,9 +103,6 @@ class Run:
         """Slots fed by networks with random weights: their scores say nothing about the backbone."""
         return [slot for slot, facts in self.features.items() if facts.get("untrained")]
 
-    def video_score(self, video: str) -> float | None:
-        return self.evaluation.per_video.get(video, {}).get(HEADLINE)
-
 
 @dataclass(frozen=True, kw_only=True)
 class MissingRun:

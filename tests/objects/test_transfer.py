@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,7 @@ def test_what_is_sent_is_what_comes_back(protocol: str, bucket: str, tmp_path: P
     transfer.send(tmp_path / "sent", f"{place}/deep/one.bin")
     transfer.fetch(f"{place}/deep/one.bin", tmp_path / "back")
 
-    assert (
-        (tmp_path / "back").read_bytes() == (tmp_path / "sent").read_bytes() == transfer.read(f"{place}/deep/one.bin")
-    )
+    assert (tmp_path / "back").read_bytes() == (tmp_path / "sent").read_bytes()
     assert {url: facts.size for url, facts in transfer.below(place).items()} == {f"{place}/deep/one.bin": 10240}
     transfer.remove(f"{place}/deep/one.bin")
     with pytest.raises(transfer.AbsentError, match="nothing at"):
@@ -87,11 +86,9 @@ def test_other_places_are_refused(url: str) -> None:
         transfer.require_url(url)
 
 
+@pytest.mark.skipif(find_spec("gcsfs") is not None, reason="gcsfs is installed, so nothing is missing")
 def test_a_missing_package_is_named() -> None:
-    pytest.importorskip("fsspec")
-    try:
-        import gcsfs  # noqa: F401
-    except ImportError:
-        with pytest.raises(MissingToolError, match="gs:// needs a package") as raised:
-            transfer.read("gs://bucket/x")
-        assert raised.value.hint == "pip install gcsfs"
+    with pytest.raises(MissingToolError, match="gs:// needs a package") as raised:
+        transfer.facts_of("gs://bucket/x")
+
+    assert raised.value.hint == "pip install gcsfs"

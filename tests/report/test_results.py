@@ -26,7 +26,7 @@ def test_a_run_with_predictions_and_scores_alone_is_enough(project: Sources) -> 
 
     assert run.curves == {}
     assert run.untrained == []
-    assert run.video_score("video000") is None
+    assert run.evaluation.per_video == {}
 
 
 def test_untrained_features_are_known_and_empty_slots_are_not_features(project: Sources) -> None:
