@@ -18,7 +18,6 @@ class Corpus:
     splits: dict[str, list[str]]  # train, val, test -> video ids, in the data set's order
     captions: dict[str, list[str]]  # video id -> sentences as the data set has them
     slices: dict[str, str] = field(default_factory=dict)  # video id -> label of a group that is scored apart
-
     categories: dict[str, str] = field(default_factory=dict)  # video id -> class of the whole video
 
     def references(self, split: str) -> dict[str, list[str]]:

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from extractors.engines import Engine
 
 CODE = 3  # raise when sampling, batching or casting would give other numbers for the same record
-BATCH = (
-    8  # frames a forward pass on a CPU; batches never mix videos, so a video's bytes do not depend on its neighbours
-)
+# Frames a forward pass on a CPU. Batches never mix videos, so that a video's bytes do not depend on its neighbours.
+BATCH = 8
 CLIP_BATCH = 1  # windows a forward pass: on a CPU more gain little, and a window is already sixteen frames
 GPU_TIMES = 8  # as many rows a forward pass on a GPU, fewer when its memory is short
 # Versions that decide a feature's bits. numpy only copies and casts, safetensors only stores: they decide none.

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from pipeline.errors import FramescribeError, MissingToolError
@@ -101,9 +100,7 @@ class JavaProcess:
     def __enter__(self) -> JavaProcess:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._kill()
 
     def ask(self, questions: Sequence[str], *, last: bool = False) -> None:

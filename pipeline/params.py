@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pipeline.errors import UsageError
 
 PARAMS_FILE = Path("params.yaml")
-OWN_STORES = ("none", "category")  # folders of features/ that the graph itself makes
+OWN_STORES = ("none", "category")  # folders of features/ that no extractor makes: the empty one, and assemble's
 
 
 class Section(BaseModel):

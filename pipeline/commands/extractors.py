@@ -64,6 +64,7 @@ def _add(name: str, console: Console) -> dict[str, Any]:
     from pipeline.cards import entry_of, read_card
     from pipeline.editing import edit_params, insert
     from pipeline.params import load_params
+    from pipeline.weights import is_ready
 
     if name in load_params().extract:
         raise UsageError(f"params.yaml has an extractor '{name}' already", hint=f"dvc repro extract@{name}")
@@ -71,18 +72,15 @@ def _add(name: str, console: Console) -> dict[str, Any]:
     edit_params(lambda document: insert(document["extract"], name, entry_of(card)))
     state, weights = _state(card), card.params.weights
     console.say(f"params.yaml: extract.{name} added; weights '{weights}': {state}")
-    ready = state in {"present", "not needed"}
-    following = f"dvc repro extract@{name}" if ready else f"framescribe weights fetch {weights}"
+    following = f"dvc repro extract@{name}" if is_ready(state) else f"framescribe weights fetch {weights}"
     console.say(f"next: {following}")
     return {"name": name, "weights": weights, "state": state}
 
 
 def _state(card: Card) -> str:
-    from pipeline.weights import NONE, RANDOM, REGISTRY, WITHOUT_FILE, status
+    from pipeline.weights import availability
 
-    if card.params.weights in WITHOUT_FILE:
-        return {RANDOM: "untrained", NONE: "not needed"}[card.params.weights]
-    return status(card.params.weights) if card.params.weights in REGISTRY else "unknown"
+    return availability(card.params.weights)
 
 
 def _default(value: object) -> str:

@@ -17,7 +17,7 @@ from pipeline.cards import read_cards
 from pipeline.papers.recipes import Recipe
 from pipeline.params import Extract, Sampling, Schedule
 from pipeline.sampling import sample
-from pipeline.weights import NONE, RANDOM, REGISTRY, WITHOUT_FILE, status
+from pipeline.weights import availability, is_ready
 
 CORE = 25.0  # G multiply-adds a second of one core: I3D 22, Inception-V4 25, ResNet-152 32, measured eagerly
 GPU = 1500.0  # assumed, not measured
@@ -100,7 +100,7 @@ class Needs:
 
     @property
     def missing(self) -> list[str]:
-        names = [feature.weights for feature in self.features if feature.state not in {"present", "not needed"}]
+        names = [feature.weights for feature in self.features if not is_ready(feature.state)]
         return list(dict.fromkeys(names))
 
 
@@ -146,7 +146,7 @@ def _feature(name: str, entry: Extract, library: Library) -> FeatureNeed:
     numbers = sum(prod(shape) for shape in shapes.values())
     size = rows * numbers * np.dtype(entry.dtype).itemsize
     return FeatureNeed(
-        name, shapes, entry.weights, weights_state(entry.weights), card.licence, rows, size, rows * GMAC[entry.network]
+        name, shapes, entry.weights, availability(entry.weights), card.licence, rows, size, rows * GMAC[entry.network]
     )
 
 
@@ -156,12 +156,6 @@ def _same_network(one: Extract, other: Extract) -> bool:
         other.network,
         other.options.get("regions"),
     )
-
-
-def weights_state(weights: str) -> str:
-    if weights in WITHOUT_FILE:
-        return {RANDOM: "untrained", NONE: "not needed"}[weights]
-    return status(weights) if weights in REGISTRY else "unknown"
 
 
 def _passes(stage: Schedule) -> int:

@@ -16,11 +16,10 @@ from pydantic import Field, ValidationError
 
 from pipeline.cards import entry_of, read_card
 from pipeline.errors import UsageError
-from pipeline.params import Assemble, Caption, Extract, Section, Slots, Train, read_yaml
+from pipeline.params import OWN_STORES, Assemble, Caption, Extract, Section, Slots, Train, read_yaml
 
 FOLDER = Path(__file__).parents[2] / "workflows/papers"
 SECTIONS = ("extract", "assemble", "train", "caption")
-MADE_ELSEWHERE = {"none", "category"}  # stores that no extractor makes: the empty one, and assemble's
 
 
 class Row(Section):
@@ -103,5 +102,5 @@ def extractor_entry(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _require_stores(slots: Slots, extractors: Mapping[str, Extract], *, where: str) -> None:
     for slot, store in slots.model_dump().items():
-        if store not in extractors and store not in MADE_ELSEWHERE:
+        if store not in extractors and store not in OWN_STORES:
             raise UsageError(f"{where}.features.{slot} is '{store}', which no extractor makes")

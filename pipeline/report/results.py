@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import InputError
 from pipeline.looks import Looks, looks_path, read_looks
+from pipeline.metrics import ORDER
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
-METRIC_ORDER = ("BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D", "SPICE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,4 +202,4 @@ def read_json(path: Path, *, stage: str) -> Any:
 def metric_names(scores: Sequence[dict[str, float]]) -> list[str]:
     """The usual metrics in the usual order, then any others by name."""
     found = {name for table in scores for name in table}
-    return [name for name in METRIC_ORDER if name in found] + sorted(found - set(METRIC_ORDER))
+    return [name for name in ORDER if name in found] + sorted(found - set(ORDER))

@@ -84,10 +84,9 @@ def run(
     found = list(_examine_all(paths, params=params, executor=executor, console=console))
     place = {video_id: position for position, video_id in enumerate(paths)}
     outcomes = sorted(found, key=lambda outcome: place[outcome.row.id])
-    usable = [outcome for outcome in outcomes if isinstance(outcome.row, VideoRow)]
-    rows = [outcome.row for outcome in usable if isinstance(outcome.row, VideoRow)]
+    rows = [outcome.row for outcome in outcomes if isinstance(outcome.row, VideoRow)]
     refused = [outcome.row for outcome in outcomes if not isinstance(outcome.row, VideoRow)]
-    times = {outcome.row.id: outcome.times for outcome in usable if outcome.times is not None}
+    times = {outcome.row.id: outcome.times for outcome in outcomes if outcome.times is not None}
     write_index(out, rows, times=times, quarantined=refused)
     known = sum(outcome.known for outcome in outcomes)
     _show(rows, refused, known=known, out=out, console=console)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.fingerprint import differences
-from pipeline.store.manifest import shard_key, shard_name, shard_of
+from pipeline.store.manifest import expected_keys, shard_name, shard_of
 from pipeline.store.reader import Store
 from pipeline.store.tensors import TensorFile
 
@@ -41,5 +41,4 @@ def _checks(store: Store) -> dict[str, list[tuple[str, Any]]]:
 
 def _checks_of(files: dict[str, TensorFile], store: Store, video_id: str) -> list[tuple[str, Any]]:
     shard = files[shard_name(shard_of(video_id, store.manifest["shard_count"]))]
-    names = [*store.manifest["outputs"], "rows.first_frame", "rows.last_frame", "rows.start", "rows.end", "rows.valid"]
-    return [(name, shard.spec(shard_key(video_id, name))) for name in names]
+    return [(key, shard.spec(key)) for key in expected_keys(video_id, list(store.manifest["outputs"]))]

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.errors import DamageError
 from pipeline.store.tensors import Spec, TensorFile, order, write_tensors
 from pipeline.weights.instructions import fetch_command, missing
-from pipeline.weights.registry import Digests, Weights, entry
+from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Digests, Weights, entry
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +32,18 @@ def status(name: str, *, folder: Path = WEIGHTS_FOLDER) -> State:
     if not converted_path(name, folder=folder).is_file():
         return "missing"
     return "present" if _is_of(weights, origin(name, folder=folder)) else "damaged"
+
+
+def availability(weights: str) -> str:
+    """The status of an entry in a word; of what has no file, what it is instead."""
+    if weights in WITHOUT_FILE:
+        return {RANDOM: "untrained", NONE: "not needed"}[weights]
+    return status(weights) if weights in REGISTRY else "unknown"
+
+
+def is_ready(state: str) -> bool:
+    """Whether nothing has to be fetched before an extractor can run as its paper says."""
+    return state in {"present", "not needed"}
 
 
 def origin(name: str, *, folder: Path = WEIGHTS_FOLDER) -> dict[str, str]:
