@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from ruamel.yaml import YAML
 
 from pipeline.errors import UsageError
 
@@ -120,8 +120,8 @@ class Weights(_Facts):
 
 
 def _load() -> dict[str, Weights]:
-    text = files("pipeline.weights").joinpath("registry.yaml").read_text()
-    entries = {name: Weights.model_validate(facts) for name, facts in yaml.safe_load(text).items()}
+    text = Path(__file__).with_name("registry.yaml").read_text()
+    entries = {name: Weights.model_validate(facts) for name, facts in YAML(typ="safe").load(text).items()}
     for name, weights in entries.items():
         if unknown := weights.parts.keys() - entries.keys():
             raise ValueError(f"registry.yaml: '{name}' has parts that are no entries: {sorted(unknown)}")

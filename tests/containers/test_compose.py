@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from tests.containers.dockerfile import ROOT
 from tests.containers.processes import free_port, running
@@ -24,7 +24,7 @@ COMPOSE = ROOT / "docker/compose.yaml"
 
 
 def services() -> dict[str, Any]:
-    return yaml.safe_load(COMPOSE.read_text())["services"]
+    return YAML(typ="safe").load(COMPOSE)["services"]
 
 
 def validate(path: Path) -> subprocess.CompletedProcess[str]:
@@ -62,7 +62,7 @@ def test_a_service_has_the_least_rights(name: str) -> None:
 
 def test_every_service_gets_the_secrets_of_its_own_role_and_no_other() -> None:
     roles = {"scheduler": "scheduler", "worker": "worker", "worker-gpu": "worker", "runner": "client"}
-    declared = yaml.safe_load(COMPOSE.read_text())["secrets"]
+    declared = YAML(typ="safe").load(COMPOSE)["secrets"]
 
     for name, role in roles.items():
         assert services()[name]["secrets"] == ["ca.pem", f"{role}.pem", f"{role}-key.pem"]
@@ -114,7 +114,7 @@ def test_its_commands_make_a_cluster_that_speaks_nothing_but_tls(tmp_path: Path)
 
 def profile_of(folder: Path, *, certificates: Path, port: int) -> Existing:
     """The runner's own, as the program reads it."""
-    text = yaml.safe_load(COMPOSE.read_text())["configs"]["profile"]["content"].replace("${DEVICE:-cpu}", "cpu")
+    text = YAML(typ="safe").load(COMPOSE)["configs"]["profile"]["content"].replace("${DEVICE:-cpu}", "cpu")
     text = text.replace("/run/secrets", str(certificates)).replace("tls://scheduler:8786", f"tls://127.0.0.1:{port}")
     (folder / "profile.yaml").write_text(text)
     profile = load_profile(str(folder / "profile.yaml"))

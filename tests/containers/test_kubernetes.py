@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from tests.containers.dockerfile import ROOT
 from workflows import profiles
 
-MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((ROOT / "docker/kubernetes.yaml").read_text()))
+MANIFESTS: list[dict[str, Any]] = list(YAML(typ="safe").load_all(ROOT / "docker/kubernetes.yaml"))
 
 
 def pods() -> Iterator[tuple[str, dict[str, Any]]]:
