@@ -9,8 +9,9 @@ from typing import Any
 
 from pipeline.errors import InputError, UsageError
 from pipeline.evaluation import Evaluation, is_evaluation, read_evaluation
+from pipeline.ids import named
 from pipeline.metrics.bootstrap import Difference, compare
-from pipeline.metrics.reading import named, read_json
+from pipeline.metrics.reading import read_json
 from pipeline.metrics.statistics import Statistics
 from pipeline.seeds import siblings
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from pipeline.errors import InputError
+from pipeline.ids import named
 from pipeline.metrics import ORDER
-from pipeline.metrics.reading import named, read_json
+from pipeline.metrics.reading import read_json
 from pipeline.metrics.scorer import Scores
 from pipeline.metrics.statistics import Statistics
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from pipeline.datasets.annotations import SPLITS, Annotations, named
+from pipeline.datasets.annotations import SPLITS, Annotations
 from pipeline.datasets.matching import Match, match_videos, require_match
 from pipeline.datasets.msrvtt import load_msrvtt
 from pipeline.datasets.msvd import load_msvd
@@ -22,7 +22,6 @@ __all__ = [
     "Match",
     "load_annotations",
     "match_videos",
-    "named",
     "require_match",
 ]
 

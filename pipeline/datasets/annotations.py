@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.errors import InputError
+from pipeline.ids import duplicates, named
 
 SPLITS = ("train", "val", "test")
 UNUSED = ""  # the split of videos that are annotated but that a split rule leaves out
-NAMED = 5  # ids written out in a message; the rest are counted
 
 
 @dataclass(frozen=True)
@@ -28,17 +27,6 @@ class Annotations:
             split: {"videos": len(ids), "captions": sum(len(self.captions[id_]) for id_ in ids)}
             for split, ids in self.splits.items()
         }
-
-
-def named(ids: Iterable[str]) -> str:
-    """`a, b, c and 17 more`: enough to recognise the problem, short enough to read."""
-    every = list(ids)
-    rest = len(every) - NAMED
-    return ", ".join(every[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def duplicates(ids: Iterable[str]) -> list[str]:
-    return [id_ for id_, count in Counter(ids).items() if count > 1]
 
 
 def build_annotations(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InputError
 from pipeline.execution import HERE, Executor
-from pipeline.metrics.reading import named
+from pipeline.ids import named
 
 if TYPE_CHECKING:
     from pipeline.metrics.scorer import Scores

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import InputError
+from pipeline.ids import duplicates, named
 
 PREDICTIONS = (
     '{id: caption}, a COCO results list [{"image_id": id, "caption": caption}], the same as JSON lines, '
@@ -16,7 +16,6 @@ PREDICTIONS = (
 )
 IDS = ("video_id", "image_id", "videoID", "id")  # the first that an entry has names its video
 TEXTS = ("caption", "captions", "enCap", "sentence")
-SHOWN = 3  # ids that a message names
 
 
 def read_json(path: Path, *, hint: str = "") -> Any:
@@ -42,7 +41,7 @@ def read_json_lines(path: Path) -> list[Any]:
 
 def _parse(text: str, where: Path | str, *, hint: str = "") -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if twice := repeated(key for key, _ in pairs):
+        if twice := duplicates(key for key, _ in pairs):
             raise InputError(f"{where} says {named(twice)} more than once in one object; which one counts?")
         return dict(pairs)
 
@@ -93,7 +92,7 @@ def _caption(value: Any) -> str | None:
 
 def _one_each(entries: list[Any], path: Path) -> dict[str, Any]:
     pairs = list(id_and_text(entries, path))
-    if twice := repeated(video for video, _ in pairs):
+    if twice := duplicates(video for video, _ in pairs):
         raise InputError(f"{path} has more than one caption for {named(twice)}; one is scored")
     return dict(pairs)
 
@@ -107,13 +106,3 @@ def id_and_text(entries: Iterable[Any], path: Path) -> Iterator[tuple[str, Any]]
             wanted = f"one of {', '.join(IDS)} and one of {', '.join(TEXTS)}"
             raise InputError(f"{path} has the entry {str(entry)[:200]}; each needs {wanted}")
         yield str(entry[id_]), entry[text]
-
-
-def repeated(ids: Iterable[str]) -> list[str]:
-    return [id_ for id_, count in Counter(ids).items() if count > 1]
-
-
-def named(ids: Iterable[str]) -> str:
-    """The first few ids, and dots when there are more."""
-    every = list(ids)
-    return ", ".join(every[:SHOWN]) + (", ..." if len(every) > SHOWN else "")

@@ -13,8 +13,9 @@ from typing import Any
 from pipeline.datasets import Annotations, msrvtt, msvd, vatex
 from pipeline.datasets.sources import first_file, read_records
 from pipeline.errors import InputError, UsageError
+from pipeline.ids import named
 from pipeline.metrics import check_ids
-from pipeline.metrics.reading import id_and_text, named, read_json, read_json_lines
+from pipeline.metrics.reading import id_and_text, read_json, read_json_lines
 
 ALLOWED = (
     "{id: [captions]}, JSON lines of an id with its captions, MSR-VTT's annotations (.json or .zip), VATEX's, MSVD's "

@@ -113,8 +113,8 @@ def _in_store(folder: Path) -> tuple[set[str], set[str]]:
 
 def _allow_unusable(ids: list[str], *, max_failed: int, console: Console) -> None:
     """A video that could not be decoded is known to be missing; how many may be is the user's decision."""
-    from pipeline.datasets import named
     from pipeline.errors import TooManyFailedError
+    from pipeline.ids import named
 
     if len(ids) > max_failed:
         raise TooManyFailedError(
@@ -148,8 +148,8 @@ def _corpus(annotations: Annotations, match: Match, *, unusable: set[str]) -> Co
 
 
 def _refuse_wordless(captions: dict[str, list[str]]) -> None:
-    from pipeline.datasets import named
     from pipeline.errors import InputError
+    from pipeline.ids import named
 
     wordless = [id_ for id_, found in captions.items() if not found]
     if wordless:
