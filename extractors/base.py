@@ -11,13 +11,15 @@ The family's name in `params.yaml` is the module's name; there is no registry to
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
 
 Takes = Literal["frames", "clips", "video", "pairs", "audio"]
+RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
+Network = TypeVar("Network", bound=torch.nn.Module)
 
 
 class Extractor(ABC):
@@ -73,3 +75,25 @@ def require_network(network: str, known: Sequence[str]) -> None:
     """For families of few networks: a name with a typo would otherwise stand in the fingerprint as another network."""
     if network not in known:
         raise ExtractorError(f"there is no network '{network}'; the family has: {', '.join(known)}")
+
+
+def require_outputs(outputs: Sequence[str], *, known: Sequence[str], network: str) -> None:
+    unknown = [name for name in outputs if name not in known]
+    if unknown:
+        raise UnknownOutputError(network, unknown, known)
+
+
+def make_network(name: str, make: Callable[[], Network], weights: Mapping[str, torch.Tensor] | None) -> Network:
+    """What `make` makes, with these weights; untrained without any."""
+    torch.manual_seed(RANDOM_SEED)
+    model = make()
+    if weights is not None:
+        load_weights(model, weights, network=name)
+    return model
+
+
+def load_weights(model: torch.nn.Module, weights: Mapping[str, torch.Tensor], *, network: str) -> None:
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ExtractorError(f"these are not the weights of {network}: {error}") from error

@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from extractors.base import ExtractorError, Takes
-from extractors.windows import RANDOM_SEED, StagedExtractor, choose, require_outputs, resized, without_prefix
+from extractors.base import ExtractorError, Takes, make_network, require_outputs
+from extractors.windows import StagedExtractor, choose, resized, without_prefix
 
 VERSION = 1
 TAKES: Takes = "clips"
@@ -138,11 +138,7 @@ def _our_name(name: str) -> str:
 
 def load(network: str, weights: Mapping[str, Tensor] | None) -> C3d:
     levels = choose(NETWORKS, network, family="c3d")
-    torch.manual_seed(RANDOM_SEED)
-    model = C3d(levels)
-    if weights is not None:
-        model.load_state_dict(weights)
-    return model
+    return make_network(network, lambda: C3d(levels), weights)
 
 
 def build(

@@ -14,9 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from extractors.base import Extractor, ExtractorError, Takes
+from extractors.base import Extractor, ExtractorError, Takes, require_outputs
 from extractors.c3d import POOLS, WINDOW, C3dExtractor, load
-from extractors.windows import require_outputs
 
 VERSION = 1
 TAKES: Takes = "video"

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torchvision.models import get_model, get_model_weights, list_models, video
 
-from extractors.base import ExtractorError, MissingPackageError, Takes, UnknownOutputError
-from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, without_prefix
+from extractors.base import RANDOM_SEED, ExtractorError, MissingPackageError, Takes, UnknownOutputError, load_weights
+from extractors.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -130,7 +130,7 @@ def build(
     model, preparation = LIBRARIES[library](name)
     require_modules(outputs, model, network=network)
     if weights is not None:
-        model.load_state_dict(weights)
+        load_weights(model, weights, network=network)
     tapped = Tapped(model, outputs=outputs, channels_last=name.startswith("swin3d"))
     try:
         return WindowExtractor(tapped, preparation=preparation, outputs=outputs, window=window, device=device)

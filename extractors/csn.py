@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from extractors.base import ExtractorError, Takes
+from extractors.base import ExtractorError, Takes, make_network, require_outputs
 from extractors.residual3d import OUTPUTS, Residual3d
-from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, choose, require_outputs, without_prefix
+from extractors.windows import Preparation, WindowExtractor, choose, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -91,9 +90,6 @@ def build(
     require_outputs(outputs, known=OUTPUTS, network=network)
     if normalisation not in PREPARATIONS:
         raise ExtractorError(f"normalisation is '{normalisation}', allowed: {', '.join(PREPARATIONS)}")
-    torch.manual_seed(RANDOM_SEED)
-    model = Csn(blocks)
-    if weights is not None:
-        model.load_state_dict(weights)
+    model = make_network(network, lambda: Csn(blocks), weights)
     preparation = PREPARATIONS[normalisation]
     return WindowExtractor(model, preparation=preparation, outputs=outputs, window=window, device=device)

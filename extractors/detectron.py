@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from extractors.base import ExtractorError, Takes, UnknownOutputError
+from extractors.base import RANDOM_SEED, ExtractorError, Takes, load_weights, require_outputs
 from extractors.detection.base import Detector
 from extractors.detection.selection import best_regions, stacked_shapes
-from extractors.faster_rcnn import RANDOM_SEED, RegionExtractor
+from extractors.faster_rcnn import RegionExtractor
 
 VERSION = 1
 TAKES: Takes = "frames"
@@ -72,10 +72,7 @@ def build(
 ) -> RegionExtractor:
     torch.manual_seed(RANDOM_SEED)
     detector = _zoo(network, weights, device)
-    known = [*stacked_shapes(detector.taps, regions=regions)]
-    unknown = [name for name in outputs if name not in known]
-    if unknown:
-        raise UnknownOutputError(network, unknown, known)
+    require_outputs(outputs, known=[*stacked_shapes(detector.taps, regions=regions)], network=network)
     return RegionExtractor(detector, outputs=outputs, regions=regions, device=device)
 
 
@@ -94,7 +91,7 @@ def _zoo(network: str, weights: Mapping[str, Tensor] | None, device: str) -> Det
     settings.MODEL.DEVICE = device
     model = modeling.build_model(settings)
     if weights is not None:
-        model.load_state_dict(weights)
+        load_weights(model, weights, network=network)
     sides = settings.INPUT.MIN_SIZE_TEST, settings.INPUT.MAX_SIZE_TEST
     shortest = transforms.ResizeShortestEdge([sides[0], sides[0]], sides[1])
     return DetectronRegions(

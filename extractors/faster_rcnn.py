@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from extractors.base import Extractor, ExtractorError, Takes, UnknownOutputError
+from extractors.base import RANDOM_SEED, Extractor, ExtractorError, Takes, load_weights, require_outputs
 from extractors.detection import bottom_up
 from extractors.detection.base import Detector
 from extractors.detection.coco import Proposals, load_rcnn
@@ -24,7 +24,6 @@ __all__ = ["map_published"]  # looked for here by the conversion of weights
 
 VERSION = 2
 TAKES: Takes = "frames"
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 OWN = "bottom_up_r"
 TORCHVISION = "torchvision:"
 
@@ -70,10 +69,7 @@ def build(
         detector: Detector = Proposals(load_rcnn(network.removeprefix(TORCHVISION), weights=weights, **given))
     else:
         detector = _own(network, weights, {name: value for name, value in given.items() if value is not None})
-    known = [*stacked_shapes(detector.taps, regions=regions)]
-    unknown = [name for name in outputs if name not in known]
-    if unknown:
-        raise UnknownOutputError(network, unknown, known)
+    require_outputs(outputs, known=[*stacked_shapes(detector.taps, regions=regions)], network=network)
     return RegionExtractor(detector, outputs=outputs, regions=regions, device=device)
 
 
@@ -83,5 +79,5 @@ def _own(network: str, weights: Mapping[str, Tensor] | None, settings: Mapping[s
         raise ExtractorError(f"there is no network '{network}'; there are {', '.join(depths)} and {TORCHVISION}NAME")
     detector = bottom_up.BottomUp(blocks=depths[network], **settings)
     if weights is not None:
-        detector.load_state_dict(weights)
+        load_weights(detector, weights, network=network)
     return detector.fold()

@@ -16,7 +16,7 @@ from torch import Tensor
 from torchvision.transforms.v2 import functional as transforms
 from torchvision.utils import flow_to_image
 
-from extractors.base import Extractor, Takes, UnknownOutputError
+from extractors.base import Extractor, Takes, require_outputs
 from extractors.optical_flow import FlowMethod, flow_method
 from extractors.optical_flow.spynet import map_published
 
@@ -78,8 +78,6 @@ def build(
     size: int = 28,
     short_side: int = 256,
 ) -> FlowExtractor:
-    unknown = [name for name in outputs if name not in OUTPUTS]
-    if unknown:
-        raise UnknownOutputError(network, unknown, OUTPUTS)
+    require_outputs(outputs, known=OUTPUTS, network=network)
     method = flow_method(network, weights=weights, device=device)
     return FlowExtractor(method, outputs=outputs, size=size, short_side=short_side)

@@ -15,13 +15,12 @@ import torch
 from torch import Tensor, nn
 from torchvision.transforms._presets import ImageClassification
 
-from extractors.base import Takes
+from extractors.base import RANDOM_SEED, Takes
 from extractors.image_networks import named
 from extractors.network import NetworkExtractor
 
 VERSION = 2
 TAKES: Takes = "frames"
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 
 
 class FrameExtractor(NetworkExtractor):

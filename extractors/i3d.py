@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import ExtractorError, Takes, UnknownOutputError, require_network
+from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
 from extractors.network import NetworkExtractor
 
 VERSION = 2
@@ -24,7 +24,6 @@ TAKES: Takes = "clips"
 CLASSES = 400
 SHORT_SIDE, CROP = 256, 224
 SMALLEST = 32  # pixels that are one place of the last map
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 HEADS = ("pool", "logits", "grid")
 
 
@@ -280,21 +279,8 @@ def build(
 ) -> I3dExtractor:
     """`side` is of the square that the network sees; it was trained on 224, and half of that costs a quarter."""
     require_network(network, ["i3d_rgb"])
-    require_known(network, outputs)
+    require_outputs(outputs, known=OUTPUTS, network=network)
     if side < SMALLEST:
         raise ExtractorError(f"side is {side}, allowed: {SMALLEST} or more")
-    return I3dExtractor(loaded(weights), outputs=outputs, window=window, device=device, side=side)
-
-
-def require_known(network: str, outputs: Sequence[str]) -> None:
-    unknown = [name for name in outputs if name not in OUTPUTS]
-    if unknown:
-        raise UnknownOutputError(network, unknown, OUTPUTS)
-
-
-def loaded(weights: Mapping[str, Tensor] | None, *, channels: int = 3) -> I3d:
-    torch.manual_seed(RANDOM_SEED)
-    model = I3d(channels)
-    if weights is not None:
-        model.load_state_dict(weights)
-    return model
+    model = make_network(network, I3d, weights)
+    return I3dExtractor(model, outputs=outputs, window=window, device=device, side=side)

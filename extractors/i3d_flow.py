@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import Takes, require_network
-from extractors.i3d import CROP, SHORT_SIDE, I3d, I3dExtractor, loaded, require_known
+from extractors.base import Takes, make_network, require_network, require_outputs
+from extractors.i3d import CROP, OUTPUTS, SHORT_SIDE, I3d, I3dExtractor
 from extractors.optical_flow import FlowMethod, flow_method
 
 VERSION = 2
@@ -92,11 +92,11 @@ def build(
     eight_bit: bool = False,
 ) -> I3dFlowExtractor:
     require_network(network, ["i3d_flow"])
-    require_known(network, outputs)
+    require_outputs(outputs, known=OUTPUTS, network=network)
     flow_state, i3d_state = (None, None) if weights is None else split(weights)
     method = flow_method(flow, weights=flow_state, device=device)
     return I3dFlowExtractor(
-        loaded(i3d_state, channels=2),
+        make_network(network, lambda: I3d(channels=2), i3d_state),
         method=method,
         eight_bit=eight_bit,
         outputs=outputs,

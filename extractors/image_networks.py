@@ -21,7 +21,7 @@ from torchvision.models.feature_extraction import create_feature_extractor, get_
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
-from extractors.base import ExtractorError, UnknownOutputError
+from extractors.base import ExtractorError, UnknownOutputError, load_weights
 
 HEADS = ("fc", "classifier", "head", "heads")  # what torchvision calls the part behind the last map
 BEFORE_THE_HEAD = 6  # nodes to look for the last map in
@@ -87,10 +87,7 @@ LIBRARIES: dict[str, Callable[..., tuple[nn.Module, ImageClassification]]] = {
 
 def load(model: nn.Module, weights: Mapping[str, Tensor] | None, *, network: str) -> nn.Module:
     if weights is not None:
-        try:
-            model.load_state_dict(weights)
-        except RuntimeError as error:
-            raise ExtractorError(f"these are not the weights of {network}: {error}") from error
+        load_weights(model, weights, network=network)
     return model.eval()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from extractors.base import Extractor, ExtractorError, Takes, UnknownOutputError
+from extractors.base import RANDOM_SEED, Extractor, ExtractorError, Takes, require_outputs
 from extractors.detection.base import Detector
 from extractors.detection.coco import Detections, load_rcnn
 from extractors.detection.maps import RegionMap, image_map, motion_map
@@ -23,7 +23,6 @@ from extractors.detection.selection import stack_regions, stacked_shapes
 
 VERSION = 2
 TAKES: Takes = "clips"
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 NONE = "none"
 DETECTED = ("boxes", "scores", "classes")
 
@@ -105,9 +104,7 @@ def require_known(outputs: Sequence[str], *, image: str, motion: str, network: s
     """The networks to pool from, by the name of their output."""
     chosen = {name: each for name, each in {"image": image, "motion": motion}.items() if each != NONE}
     known = [*DETECTED, *chosen, *(["features"] if chosen else []), "count"]
-    unknown = [name for name in outputs if name not in known]
-    if unknown:
-        raise UnknownOutputError(network, unknown, known)
+    require_outputs(outputs, known=known, network=network)
     return chosen
 
 

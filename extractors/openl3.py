@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError
+from extractors.base import AudioExtractor, ExtractorError, Takes, make_network, require_outputs
 from extractors.decibels import FOURIER, GENERATIONS, RATE, STEP, spectrogram
 from extractors.network import NetworkExtractor
 
@@ -35,7 +35,6 @@ LAST_POOL = {
     "mel256": {6144: (8, 8), 512: (32, 24)},
 }
 OUTPUTS = ("pool",)
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 EPSILON = 1e-3  # Keras' own of a batch normalisation
 
 
@@ -181,15 +180,10 @@ def build(
     representation = name.split("_")[0]
     _require("embedding", embedding, LAST_POOL[representation])
     _require("frontend", frontend, GENERATIONS)
-    unknown = [output for output in outputs if output not in OUTPUTS]
-    if unknown:
-        raise UnknownOutputError(network, unknown, OUTPUTS)
+    require_outputs(outputs, known=OUTPUTS, network=network)
     if network != name:
         return PackageExtractor(name, outputs=outputs, embedding=embedding, center=center)
-    torch.manual_seed(RANDOM_SEED)
-    model = OpenL3(representation, embedding)
-    if weights is not None:
-        model.load_state_dict(weights)
+    model = make_network(network, lambda: OpenL3(representation, embedding), weights)
     return OpenL3Extractor(
         model, outputs=outputs, representation=representation, frontend=frontend, center=center, device=device
     )

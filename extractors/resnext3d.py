@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from extractors.base import Takes
+from extractors.base import Takes, make_network, require_outputs
 from extractors.residual3d import OUTPUTS, Residual3d
-from extractors.windows import RANDOM_SEED, Preparation, WindowExtractor, choose, require_outputs, without_prefix
+from extractors.windows import Preparation, WindowExtractor, choose, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -70,8 +69,5 @@ def build(
 ) -> WindowExtractor:
     blocks = choose(NETWORKS, network, family="resnext3d")
     require_outputs(outputs, known=OUTPUTS, network=network)
-    torch.manual_seed(RANDOM_SEED)
-    model = ResNeXt3d(blocks)
-    if weights is not None:
-        model.load_state_dict(weights)
+    model = make_network(network, lambda: ResNeXt3d(blocks), weights)
     return WindowExtractor(model, preparation=PREPARATION, outputs=outputs, window=window, device=device)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError, require_network
+from extractors.base import AudioExtractor, ExtractorError, Takes, make_network, require_network, require_outputs
 from extractors.network import NetworkExtractor
 
 VERSION = 1
@@ -22,7 +22,6 @@ TAKES: Takes = "audio"
 RATE = 22_050
 RANGE = 256.0  # the authors' largest amplitude
 SHORTEST = 0.5  # seconds: enough for a time step at every layer
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 
 
 class Layer(NamedTuple):
@@ -123,13 +122,8 @@ def build(
     device: str = "cpu",
 ) -> SoundNetExtractor:
     require_network(network, ["soundnet8"])
-    unknown = [name for name in outputs if name not in OUTPUTS]
-    if unknown:
-        raise UnknownOutputError(network, unknown, OUTPUTS)
+    require_outputs(outputs, known=OUTPUTS, network=network)
     if seconds < SHORTEST:
         raise ExtractorError(f"seconds is {seconds:g}; a window must have at least {SHORTEST:g}")
-    torch.manual_seed(RANDOM_SEED)
-    model = SoundNet()
-    if weights is not None:
-        model.load_state_dict(weights)
+    model = make_network(network, SoundNet, weights)
     return SoundNetExtractor(model, outputs=outputs, seconds=seconds, device=device)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from extractors.base import AudioExtractor, ExtractorError, Takes, UnknownOutputError, require_network
+from extractors.base import AudioExtractor, ExtractorError, Takes, make_network, require_network, require_outputs
 from extractors.network import NetworkExtractor
 
 VERSION = 1
@@ -32,7 +32,6 @@ LIMIT = 2.0  # the whitened values are clipped to -2..2 before they become 0..25
 CHANNELS = (64, "pool", 128, "pool", 256, 256, "pool", 512, 512, "pool")
 ACTIVATIONS = ("raw", "relu", "pca")
 OUTPUTS = ("pool",)
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 
 # Variables of the published checkpoint -> our layers
 CHECKPOINT = {
@@ -178,15 +177,11 @@ def build(
     device: str = "cpu",
 ) -> VggishExtractor:
     require_network(network, ["vggish"])
-    unknown = [name for name in outputs if name not in OUTPUTS]
-    if unknown:
-        raise UnknownOutputError(network, unknown, OUTPUTS)
+    require_outputs(outputs, known=OUTPUTS, network=network)
     if activation not in ACTIVATIONS:
         raise ExtractorError(f"activation is '{activation}', allowed: {', '.join(ACTIVATIONS)}")
-    torch.manual_seed(RANDOM_SEED)
-    model = Vggish(with_pca=activation == "pca")
-    if weights is not None:
-        model.load_state_dict(_wanted(weights, activation=activation))
+    wanted = None if weights is None else _wanted(weights, activation=activation)
+    model = make_network(network, lambda: Vggish(with_pca=activation == "pca"), wanted)
     return VggishExtractor(model, outputs=outputs, activation=activation, device=device)
 
 

@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import ExtractorError, Takes, UnknownOutputError
+from extractors.base import ExtractorError, Takes
 from extractors.network import NetworkExtractor
 
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 Network = TypeVar("Network")
 
 
@@ -103,12 +102,6 @@ def choose(networks: Mapping[str, Network], name: str, *, family: str) -> Networ
     if name not in networks:
         raise ExtractorError(f"{family} has no network '{name}'; it has: {', '.join(networks)}")
     return networks[name]
-
-
-def require_outputs(outputs: Sequence[str], *, known: Sequence[str], network: str) -> None:
-    unknown = [name for name in outputs if name not in known]
-    if unknown:
-        raise UnknownOutputError(network, unknown, known)
 
 
 def without_prefix(state: Mapping[str, Any], *prefixes: str) -> dict[str, Any]:

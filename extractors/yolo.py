@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
 from torch import Tensor
 
-from extractors.base import ExtractorError
+from extractors.base import ExtractorError, make_network
 from extractors.detection import yolo
-from extractors.mask_rcnn import RANDOM_SEED, TAKES, ObjectExtractor, maps_of, part, require_known
+from extractors.mask_rcnn import TAKES, ObjectExtractor, maps_of, part, require_known
 
 __all__ = ["TAKES", "VERSION", "build", "map_published"]
 VERSION = 1
@@ -37,10 +36,7 @@ def build(
     if network != NETWORK:
         raise ExtractorError(f"'{network}' is no detector of the family yolo; it has: {NETWORK}")
     chosen = require_known(outputs, image=image, motion=motion, network=network)
-    torch.manual_seed(RANDOM_SEED)
-    detector = yolo.Yolov4Tiny()
-    if weights is not None:
-        detector.load_state_dict(part(weights, "detector") or {})
+    detector = make_network(network, yolo.Yolov4Tiny, part(weights, "detector"))
     maps = maps_of(chosen, outputs=outputs, weights=weights, short_side=short_side)
     found = yolo.Yolo(detector, score_threshold=score_threshold)
     return ObjectExtractor(found, maps, outputs=outputs, regions=regions, device=device)

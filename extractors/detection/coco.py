@@ -11,7 +11,7 @@ from torchvision.models import detection, get_model, list_models
 from torchvision.models.detection import FasterRCNN
 
 from extractors import engines
-from extractors.base import ExtractorError
+from extractors.base import ExtractorError, load_weights
 from extractors.detection.base import Detector
 from extractors.detection.geometry import clip_boxes, thicken
 from extractors.detection.selection import best_first, best_regions
@@ -40,7 +40,7 @@ def load_rcnn(
     given = {name: value for name, value in own.items() if value is not None}
     model = get_model(network, weights=None, weights_backbone=None, **given, **settings)
     if weights is not None:
-        model.load_state_dict(weights)
+        load_weights(model, weights, network=network)
         if network in WITHOUT_EPS:
             _take_eps_away(model.backbone)
     engines.in_channels_last(model)

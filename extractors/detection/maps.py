@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torchvision.models import get_model, get_model_weights, list_models
 
 from extractors import csn, engines, i3d
-from extractors.base import ExtractorError
+from extractors.base import ExtractorError, load_weights
 from extractors.detection.geometry import fit_uncropped, pad_to, pool_regions
 
 SMALLEST = 32  # pixels of one cell of the last map
@@ -79,10 +79,10 @@ def motion_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side
     """`i3d_rgb`, an ir-CSN as its authors trained it, or a video network of torchvision by its name."""
     if network == "i3d_rgb":
         half = [0.5, 0.5, 0.5]  # -1..1
-        trunk = EndPoint(_loaded(i3d.I3d(), weights), "Mixed_5c")
+        trunk = EndPoint(_loaded(i3d.I3d(), weights, network=network), "Mixed_5c")
         return RegionMap(trunk, mean=half, std=half, short_side=short_side, motion=True)
     if network in csn.NETWORKS:
-        trunk = EndPoint(_loaded(csn.Csn(csn.NETWORKS[network]), weights), "layer4")
+        trunk = EndPoint(_loaded(csn.Csn(csn.NETWORKS[network]), weights, network=network), "layer4")
         published = csn.PREPARATIONS["vmz"]
         mean, std = ([value / 255 for value in values] for values in (published.mean, published.std))
         return RegionMap(trunk, mean=mean, std=std, short_side=short_side, motion=True)
@@ -93,7 +93,7 @@ def _torchvision(network: str, *, weights: Mapping[str, Tensor] | None, short_si
     if network not in list_models():
         raise ExtractorError(f"there is no network '{network}' to pool regions from; see docs/extractors.md")
     published = next(iter(get_model_weights(network))).transforms()
-    trunk = trunk_of(_loaded(get_model(network, weights=None), weights))
+    trunk = trunk_of(_loaded(get_model(network, weights=None), weights, network=network))
     return RegionMap(trunk, mean=list(published.mean), std=list(published.std), short_side=short_side, motion=motion)
 
 
@@ -105,7 +105,7 @@ def trunk_of(model: nn.Module) -> nn.Module:
     return nn.Sequential(*(children[name] for name in list(children)[: list(children).index("avgpool")]))
 
 
-def _loaded(model: nn.Module, weights: Mapping[str, Tensor] | None) -> nn.Module:
+def _loaded(model: nn.Module, weights: Mapping[str, Tensor] | None, *, network: str) -> nn.Module:
     if weights is not None:
-        model.load_state_dict(weights)
+        load_weights(model, weights, network=network)
     return model

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from extractors.base import ExtractorError
+from extractors.base import RANDOM_SEED, ExtractorError
 from extractors.optical_flow.base import FlowMethod
 from extractors.optical_flow.raft import Raft
 from extractors.optical_flow.spynet import Spynet
 from extractors.optical_flow.tvl1 import Tvl1
 
 METHODS: dict[str, type[FlowMethod]] = {"tvl1": Tvl1, "raft_small": Raft, "raft_large": Raft, "spynet": Spynet}
-RANDOM_SEED = 0  # untrained networks are at least the same untrained network everywhere
 
 
 def flow_method(name: str, *, weights: Mapping[str, Tensor] | None = None, device: str = "cpu") -> FlowMethod:

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torchvision.models import get_model
 
+from extractors.base import load_weights
 from extractors.optical_flow.base import FlowMethod
 
 MULTIPLE, SMALLEST = 8, 128  # the network takes sides that are a multiple, from a smallest on
@@ -31,7 +32,7 @@ class Raft(FlowMethod):
         self.device = torch.device(device)
         self.network = get_model(name, weights=None).eval()
         if weights is not None:
-            self.network.load_state_dict(weights)
+            load_weights(self.network, weights, network=name)
         self.network.to(self.device)
         self.facts = {"flow": name, "flow_updates": UPDATES, "flow_padding": f"edge, {MULTIPLE}, {SMALLEST}"}
 

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from extractors.base import load_weights
 from extractors.optical_flow.base import FlowMethod
 
 LEVELS = 6
@@ -79,7 +80,7 @@ class Spynet(FlowMethod):
         self.device = torch.device(device)
         self.network = SpynetNetwork().eval()
         if weights is not None:
-            self.network.load_state_dict(weights)
+            load_weights(self.network, weights, network=name)
         self.network.to(self.device)
         self.facts = {"flow": name, "flow_resize": f"bilinear to a multiple of {MULTIPLE}"}
 

@@ -1,4 +1,4 @@
-"""Every extractor keeps the contract: declared shapes, batches that do not mix, the published preprocessing."""
+"""The contract on networks that are quick to build; test_cards.py holds every card of the catalogue to its own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 from torchvision.models import get_model_weights
 
-from extractors import frames
-from extractors.base import UnknownOutputError
+from extractors import clips, csn, faster_rcnn, flow, frames, i3d, i3d_flow, mask_rcnn, resnext3d, soundnet, yolo
+from extractors.base import ExtractorError, UnknownOutputError
 
 # (family, network, output, shape of a row)
 ENTRIES = [
@@ -68,3 +68,26 @@ def test_untrained_networks_are_the_same_everywhere() -> None:
 def test_an_unknown_output_lists_the_known() -> None:
     with pytest.raises(UnknownOutputError, match=r"resnet18 has no output \['fc9'\]; it has: pool, grid, layer1"):
         frames.build("resnet18", outputs=["fc9"], weights=None)
+
+
+@pytest.mark.parametrize(
+    ("family", "network", "output", "options"),
+    [
+        (clips, "torchvision:r3d_18", "pool", {}),
+        (csn, "ir_csn50", "pool", {}),
+        (faster_rcnn, "bottom_up_r50", "features", {}),
+        (faster_rcnn, "torchvision:fasterrcnn_mobilenet_v3_large_fpn", "features", {}),
+        (flow, "spynet", "flow", {}),
+        (flow, "raft_small", "flow", {}),
+        (frames, "mobilenet_v2", "pool", {}),
+        (i3d, "i3d_rgb", "pool", {}),
+        (i3d_flow, "i3d_flow", "pool", {}),
+        (mask_rcnn, "fasterrcnn_mobilenet_v3_large_fpn", "boxes", {"image": "none", "motion": "none"}),
+        (resnext3d, "resnext50_3d", "pool", {}),
+        (soundnet, "soundnet8", "pool", {}),
+        (yolo, "yolov4_tiny", "boxes", {"image": "none", "motion": "none"}),
+    ],
+)
+def test_weights_of_another_network_are_named_as_such(family, network: str, output: str, options: dict) -> None:
+    with pytest.raises(ExtractorError, match="these are not the weights of"):
+        family.build(network, outputs=[output], weights={"another.weight": torch.zeros(1)}, **options)

@@ -10,6 +10,7 @@ import torch
 from torchvision.models import WeightsEnum, get_model, get_model_weights
 
 from extractors import faster_rcnn
+from extractors.base import ExtractorError
 from extractors.detection.coco import load_rcnn
 from extractors.faster_rcnn import RegionExtractor
 from pipeline.params import Extract
@@ -99,7 +100,7 @@ def test_the_published_state_of_torchvision_loads_strictly() -> None:
 
     for name, tensor in built.detector.model.state_dict().items():
         assert torch.equal(tensor, state[name]), name
-    with pytest.raises(RuntimeError, match="Missing key"):
+    with pytest.raises(ExtractorError, match="Missing key"):
         faster_rcnn.build(f"torchvision:{NETWORK}", outputs=["features"], weights={}, **CHEAP)
 
 

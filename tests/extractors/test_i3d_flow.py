@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from extractors import i3d, i3d_flow, optical_flow
-from extractors.base import ExtractorError
+from extractors.base import ExtractorError, make_network
 from extractors.optical_flow import FlowMethod
 from pipeline import sampling
 from pipeline.params import Extract, Sampling
@@ -47,7 +47,7 @@ def cheap_flow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def flow_network() -> i3d.I3d:
-    return i3d.loaded(None, channels=2)
+    return make_network("i3d_flow", lambda: i3d.I3d(channels=2), None)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from extractors.base import ExtractorError, UnknownOutputError
-from extractors.windows import Preparation, choose, require_outputs, tapped, without_prefix
+from extractors.base import ExtractorError, UnknownOutputError, require_outputs
+from extractors.windows import Preparation, choose, tapped, without_prefix
 
 PLAIN = Preparation(resize=112, crop=112, mean=(0.0, 0.0, 0.0))
 
