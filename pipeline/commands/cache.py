@@ -34,32 +34,38 @@ def _status(console: Console) -> dict[str, Any]:
     import time
 
     from pipeline.cache import DAY, entries
-    from pipeline.cache_folders import cache_folder, cache_root
+    from pipeline.cache_folders import cache_folder
 
     everything = entries()
     found = [entry for entry in everything if not entry.is_graph]
     graphs = [entry for entry in everything if entry.is_graph]
-    size = sum(entry.bytes for entry in found)
+    size, graphs_size = (sum(entry.bytes for entry in some) for some in (found, graphs))
     ages = [round((time.time() - entry.used) / DAY, 2) for entry in found]
-    others = {
-        path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-        for path in sorted(cache_root().glob("*"))
-        if path.is_dir() and path not in (cache_folder("features"), cache_folder("graphs"))
-    }
+    others = _others()
     console.say(f"{cache_folder('features')}: {len(found)} entries, one a video and extractor, {size / 1e6:.2f} MB")
     if ages:
         console.say(f"last used {ages[-1]} to {ages[0]} days ago")
     if graphs:
-        told = sum(entry.bytes for entry in graphs)
-        console.say(f"{cache_folder('graphs')}: {len(graphs)} exported graphs, {told / 1e6:.2f} MB")
+        console.say(f"{cache_folder('graphs')}: {len(graphs)} exported graphs, {graphs_size / 1e6:.2f} MB")
     for name, other in others.items():
         console.say(f"{cache_folder(name)}: {other / 1e6:.2f} MB (gc leaves it alone)")
     return {
         "folder": str(cache_folder("features")),
         "entries": len(found),
         "bytes": size,
-        "graphs": {"entries": len(graphs), "bytes": sum(entry.bytes for entry in graphs)},
+        "graphs": {"entries": len(graphs), "bytes": graphs_size},
         "others": others,
+    }
+
+
+def _others() -> dict[str, int]:
+    """Folders of the cache that hold no entries of its own kind -> bytes."""
+    from pipeline.cache_folders import cache_root
+
+    return {
+        path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        for path in sorted(cache_root().glob("*"))
+        if path.is_dir() and path.name not in ("features", "graphs")
     }
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pipeline.console import Console
 
 if TYPE_CHECKING:
+    from pipeline.index import VideoIndex
     from pipeline.papers.tables import PaperTable
     from pipeline.params import Report
-    from pipeline.report.results import MissingRun, Scores, Sources
+    from pipeline.report.results import Captions, MissingRun, Run, Scores, Sources
 
 PAGE = Path("report/index.html")
 TABLES = Path("tables")
@@ -65,21 +66,10 @@ def run(
     from pipeline.report.tables import write_tables
 
     found, missing = results.read_runs(runs, sources=sources)
-    captions = results.read_captions(sources.captions)
+    captions, index = results.read_captions(sources.captions), read_index(sources.index)
     statistics = sources.captions / "statistics.json"
-    index = read_index(sources.index)
     folder = browser.folder_beside(out)
-    answered = {video for one in found for video in one.answers.predictions}
-    with console.progress("report", len(answered)) as progress:
-        videos = browser.write_videos(
-            folder,
-            runs=found,
-            metrics=page.video_metrics(found),
-            captions=captions,
-            index=index,
-            films=params.examples,
-            progress=progress,
-        )
+    videos = _write_videos(folder, found, captions, index, films=params.examples, console=console)
     html = page.render(
         dataset=dataset,
         runs=found,
@@ -100,6 +90,24 @@ def run(
     _name_missing(missing, console)
     console.say(f"report: {out} ({len(found)} runs, {videos} videos)")
     return {"page": str(out), "runs": [one.name for one in found], "missing": [one.name for one in missing]}
+
+
+def _write_videos(
+    folder: Path, runs: Sequence[Run], captions: Captions, index: VideoIndex, *, films: int, console: Console
+) -> int:
+    from pipeline.report import browser, page
+
+    answered = {video for run in runs for video in run.answers.predictions}
+    with console.progress("report", len(answered)) as progress:
+        return browser.write_videos(
+            folder,
+            runs=runs,
+            metrics=page.video_metrics(runs),
+            captions=captions,
+            index=index,
+            films=films,
+            progress=progress,
+        )
 
 
 def show(

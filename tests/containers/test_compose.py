@@ -73,8 +73,9 @@ def test_every_service_gets_the_secrets_of_its_own_role_and_no_other() -> None:
 def test_the_image_is_the_version_of_the_project() -> None:
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)[1]  # type: ignore[index]
 
-    for path in [*(ROOT / "docker").iterdir(), ROOT / "Dockerfile"]:
-        assert set(re.findall(r"framescribe:(\d[\d.]*\d)", path.read_text())) <= {version}
+    files = [*(ROOT / "docker").iterdir(), ROOT / "Dockerfile"]
+    named = {tag for path in files for tag in re.findall(r"framescribe:(\d[\d.]*\d)", path.read_text())}
+    assert named == {version}
 
 
 def test_every_gpu_gets_a_worker_of_its_own(tmp_path: Path) -> None:
