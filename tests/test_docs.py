@@ -12,6 +12,8 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from pipeline.cli import COMMANDS, _command_parser, command_module
+from pipeline.decoding.findings import WARNINGS
+from pipeline.decoding.reasons import REASONS
 from pipeline.params import Extract, Params, Section, Train
 
 ROOT = Path(__file__).parent.parent
@@ -147,3 +149,8 @@ def written(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(str, value))}]"
     return '""' if value == "" else str(value)
+
+
+@pytest.mark.parametrize("code", [*REASONS, *WARNINGS])
+def test_decoding_page_has_every_reason_and_every_warning(code: str) -> None:
+    assert f"\n| `{code}` | " in (ROOT / "docs" / "decoding.md").read_text()
