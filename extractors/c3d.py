@@ -25,7 +25,8 @@ WINDOW = 16  # frames of the mean clip, and of what fc6 can take
 CROP, TOP, LEFT = 112, 8, 29  # of a picture of 128 x 171; a rounded centre would be 30
 PICTURE = (128, 171)  # height, width
 # The convolutions before each pooling: (name, channels in, channels out)
-LEVELS = (
+Levels = Sequence[Sequence[tuple[str, int, int]]]
+LEVELS: Levels = (
     (("conv1a", 3, 64),),
     (("conv2a", 64, 128),),
     (("conv3a", 128, 256), ("conv3b", 256, 256)),
@@ -40,7 +41,7 @@ NETWORKS = {"c3d": LEVELS}
 class C3d(nn.Module):
     mean: Tensor
 
-    def __init__(self, levels: Sequence = LEVELS) -> None:
+    def __init__(self, levels: Levels = LEVELS) -> None:
         super().__init__()
         self.levels = [[name for name, _, _ in level] for level in levels]
         sizes = [layer for level in levels for layer in level]

@@ -27,7 +27,9 @@ COMPUTED, ANCHORS = ("pixel_mean", "pixel_std", "num_batches_tracked"), "cell_an
 class DetectronRegions(Detector):
     """detectron2's own steps, stopped before the boxes are regressed."""
 
-    def __init__(self, model: Any, *, resize: Callable[[np.ndarray], np.ndarray], preprocessing: Mapping) -> None:
+    def __init__(
+        self, model: Any, *, resize: Callable[[np.ndarray], np.ndarray], preprocessing: Mapping[str, Any]
+    ) -> None:
         super().__init__()
         self.model, self.resize, self.preprocessing = model, resize, preprocessing
         channels = model.roi_heads.box_predictor.cls_score.in_features

@@ -184,7 +184,7 @@ def _our_name(name: str) -> str:
     return name if name.startswith("logits.") else f"layers.{name[0].upper()}{name[1:]}"
 
 
-def _map_tree(tree: Mapping[str, Mapping]) -> dict[str, Tensor]:
+def _map_tree(tree: Mapping[str, Any]) -> dict[str, Tensor]:
     """From `params` and `batch_stats`, kernels as (t, h, w, in, out)."""
     state: dict[str, Tensor] = {}
     for name, sizes in LAYERS.items():
@@ -198,7 +198,7 @@ def _map_tree(tree: Mapping[str, Mapping]) -> dict[str, Tensor]:
     return state | {"logits.weight": _kernel(head["kernel"]), "logits.bias": torch.from_numpy(head["bias"])}
 
 
-def _unit(prefix: str, params: Mapping, statistics: Mapping) -> dict[str, Tensor]:
+def _unit(prefix: str, params: Mapping[str, Any], statistics: Mapping[str, Any]) -> dict[str, Tensor]:
     shift = torch.from_numpy(params["BatchNorm_0"]["bias"])
     return {
         f"{prefix}.conv.weight": _kernel(params["Conv_0"]["kernel"]),

@@ -8,7 +8,7 @@ Windows are centred on their moment unless `center` is false; the hop is the sam
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 
 import numpy as np
@@ -189,6 +189,6 @@ def build(
     )
 
 
-def _require(name: str, value: object, allowed: Sequence | Mapping) -> None:
+def _require(name: str, value: object, allowed: Collection[object]) -> None:
     if value not in allowed:
         raise ExtractorError(f"{name} is '{value}', allowed: {', '.join(str(each) for each in allowed)}")

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from models.base import Features
 from models.embedding import VideoTextEmbedding, hardest_negative_loss
 from pipeline.batches import CaptionBatch, Source, TrainingPairs, training_pairs
 from pipeline.console import SILENT, Progress
@@ -60,7 +61,7 @@ class Judge:
         best = scores.masked_fill(~own, -torch.inf).amax(1, keepdim=True)
         return float((1 / (1 + (scores > best).sum(1))).mean())
 
-    def _batches(self, video_ids: list[str]) -> list:
+    def _batches(self, video_ids: list[str]) -> list[Features]:
         starts = range(0, len(video_ids), VIDEOS)
         return [self.source.batch(video_ids[start : start + VIDEOS], device=self.device) for start in starts]
 

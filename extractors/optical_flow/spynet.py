@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -96,7 +97,7 @@ class Spynet(FlowMethod):
 CONVOLUTION = re.compile(r"(\d+)\.[A-Za-z_]+\.(\d+)\.(?:conv\.)?(weight|bias)$")
 
 
-def map_published(tree: Mapping) -> dict[str, Tensor]:
+def map_published(tree: Mapping[str, Any]) -> dict[str, Tensor]:
     """The state of `SpynetNetwork`, from its own checkpoints or from one of a network that contains it (`spynet.`).
 
     Ports number the convolutions of a level 0, 2, 4, 6, 8 or 0 to 4, and call them differently: their order decides.
