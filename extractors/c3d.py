@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from extractors.base import ExtractorError, Takes, make_network, require_outputs
-from extractors.windows import StagedExtractor, choose, resized, without_prefix
+from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
+from extractors.windows import StagedExtractor, resized, without_prefix
 
 VERSION = 1
 TAKES: Takes = "clips"
@@ -138,8 +138,8 @@ def _our_name(name: str) -> str:
 
 
 def load(network: str, weights: Mapping[str, Tensor] | None) -> C3d:
-    levels = choose(NETWORKS, network, family="c3d")
-    return make_network(network, lambda: C3d(levels), weights)
+    require_network(network, list(NETWORKS))
+    return make_network(network, lambda: C3d(NETWORKS[network]), weights)
 
 
 def build(

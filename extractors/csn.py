@@ -12,9 +12,9 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from extractors.base import ExtractorError, Takes, make_network, require_outputs
+from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
 from extractors.residual3d import OUTPUTS, Residual3d
-from extractors.windows import Preparation, WindowExtractor, choose, without_prefix
+from extractors.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -86,10 +86,10 @@ def build(
     device: str = "cpu",
     normalisation: str = "vmz",
 ) -> WindowExtractor:
-    blocks = choose(NETWORKS, network, family="csn")
+    require_network(network, list(NETWORKS))
     require_outputs(outputs, known=OUTPUTS, network=network)
     if normalisation not in PREPARATIONS:
         raise ExtractorError(f"normalisation is '{normalisation}', allowed: {', '.join(PREPARATIONS)}")
-    model = make_network(network, lambda: Csn(blocks), weights)
+    model = make_network(network, lambda: Csn(NETWORKS[network]), weights)
     preparation = PREPARATIONS[normalisation]
     return WindowExtractor(model, preparation=preparation, outputs=outputs, window=window, device=device)

@@ -12,9 +12,9 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from extractors.base import Takes, make_network, require_outputs
+from extractors.base import Takes, make_network, require_network, require_outputs
 from extractors.residual3d import OUTPUTS, Residual3d
-from extractors.windows import Preparation, WindowExtractor, choose, without_prefix
+from extractors.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -67,7 +67,7 @@ def build(
     window: int = 16,
     device: str = "cpu",
 ) -> WindowExtractor:
-    blocks = choose(NETWORKS, network, family="resnext3d")
+    require_network(network, list(NETWORKS))
     require_outputs(outputs, known=OUTPUTS, network=network)
-    model = make_network(network, lambda: ResNeXt3d(blocks), weights)
+    model = make_network(network, lambda: ResNeXt3d(NETWORKS[network]), weights)
     return WindowExtractor(model, preparation=PREPARATION, outputs=outputs, window=window, device=device)

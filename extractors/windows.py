@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors.base import ExtractorError, Takes
+from extractors.base import Takes
 from extractors.network import NetworkExtractor
-
-Network = TypeVar("Network")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +94,6 @@ def tapped(layers: Iterable[tuple[str, Tensor]], wanted: Collection[str]) -> dic
         if len(found) == len(set(wanted)):
             break
     return {name: found[name] for name in wanted}
-
-
-def choose(networks: Mapping[str, Network], name: str, *, family: str) -> Network:
-    if name not in networks:
-        raise ExtractorError(f"{family} has no network '{name}'; it has: {', '.join(networks)}")
-    return networks[name]
 
 
 def without_prefix(state: Mapping[str, Any], *prefixes: str) -> dict[str, Any]:

@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from extractors.base import ExtractorError, make_network
+from extractors.base import make_network, require_network
 from extractors.detection import yolo
 from extractors.mask_rcnn import TAKES, ObjectExtractor, maps_of, part, require_known
 
 __all__ = ["TAKES", "VERSION", "build", "map_published"]
 VERSION = 1
-NETWORK = "yolov4_tiny"
 map_published = yolo.map_published
 
 
@@ -33,8 +32,7 @@ def build(
     short_side: int = 256,
     score_threshold: float = 0.05,
 ) -> ObjectExtractor:
-    if network != NETWORK:
-        raise ExtractorError(f"'{network}' is no detector of the family yolo; it has: {NETWORK}")
+    require_network(network, ["yolov4_tiny"])
     chosen = require_known(outputs, image=image, motion=motion, network=network)
     detector = make_network(network, yolo.Yolov4Tiny, part(weights, "detector"))
     maps = maps_of(chosen, outputs=outputs, weights=weights, short_side=short_side)

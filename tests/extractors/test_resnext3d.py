@@ -81,5 +81,5 @@ def test_rows_of_short_clips_line_up_with_single_frames(frames: int, small: resn
 
 
 def test_an_unknown_network_lists_the_known() -> None:
-    with pytest.raises(ExtractorError, match=r"resnext3d has no network 'resnext18_3d'; it has: .*resnext101_3d"):
+    with pytest.raises(ExtractorError, match=r"there is no network 'resnext18_3d'; the family has: .*resnext101_3d"):
         resnext3d.build("resnext18_3d", outputs=["pool"], weights=None)

@@ -10,8 +10,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from extractors.base import ExtractorError, UnknownOutputError, require_outputs
-from extractors.windows import Preparation, choose, tapped, without_prefix
+from extractors.base import ExtractorError, UnknownOutputError, require_network, require_outputs
+from extractors.windows import Preparation, tapped, without_prefix
 
 PLAIN = Preparation(resize=112, crop=112, mean=(0.0, 0.0, 0.0))
 
@@ -83,8 +83,8 @@ def test_nothing_behind_the_last_wanted_layer_is_computed() -> None:
 
 
 def test_what_is_not_there_is_named_with_what_is() -> None:
-    with pytest.raises(ExtractorError, match="csn has no network 'csn9'; it has: a, b"):
-        choose({"a": 1, "b": 2}, "csn9", family="csn")
+    with pytest.raises(ExtractorError, match="there is no network 'csn9'; the family has: a, b"):
+        require_network("csn9", ["a", "b"])
     with pytest.raises(UnknownOutputError, match=r"net has no output \['fc9'\]; it has: pool, grid"):
         require_outputs(["pool", "fc9"], known=["pool", "grid"], network="net")
 

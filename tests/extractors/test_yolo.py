@@ -113,7 +113,7 @@ def test_shapes_of_any_frame(size: tuple[int, int]) -> None:
 
 
 def test_what_it_does_not_know_is_told() -> None:
-    with pytest.raises(ExtractorError, match="'yolov9' is no detector of the family yolo; it has: yolov4_tiny"):
+    with pytest.raises(ExtractorError, match="there is no network 'yolov9'; the family has: yolov4_tiny"):
         yolo.build("yolov9", outputs=["boxes"], weights=None)
     with pytest.raises(UnknownOutputError, match="motion"):
         yolo.build("yolov4_tiny", outputs=["motion"], weights=None, motion="none")
