@@ -1,4 +1,4 @@
-"""The same for networks of sound."""
+"""Published names and shapes of the networks of sound, written down independently of our modules."""
 
 from __future__ import annotations
 
