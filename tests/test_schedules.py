@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 import torch
 
+from pipeline.papers.recipes import read_recipe
 from pipeline.params import Schedule
 from pipeline.schedules import OPTIMIZERS, make_optimizer, own_words_at, rate_at
 
@@ -43,6 +44,20 @@ def test_the_rate_rises_in_a_line_and_stays() -> None:
     assert rates[2] == pytest.approx((1e-7 + 4e-4) / 2)
     assert [b - a for a, b in pairwise(rates[:5])] == pytest.approx([rates[1] - rates[0]] * 4)
     assert rates[4:] == [4e-4] * 3
+
+
+def test_the_rates_of_global2local() -> None:
+    """ "Upgrading linearly from 1e-7 to 1e-4 for the first 3 epochs and then drop to 1e-6 for the last 7 epochs"."""
+    stage = read_recipe("g2l-msrvtt").train["g2l"]
+
+    rates = [rate_at(stage, epoch) for epoch in range(stage.epochs)]
+
+    assert len(rates) == 30
+    assert rates[0] == 1e-7
+    assert rates[:4] == sorted(rates[:4])
+    assert rates[3:23] == [1e-4] * 20
+    assert rates[23:] == [1e-6] * 7
+    assert stage.then == []  # one optimiser, and the model as it is
 
 
 def test_no_warmup_is_the_full_rate_at_once() -> None:
