@@ -52,6 +52,7 @@ class Forced:
     loss: Tensor  # (N,) cross-entropy of each caption, label smoothing included
     nll: Tensor  # (N,) minus log probability
     words: int  # in all captions
+    lengths: Tensor  # (N,) words of each
     terms: Mapping[str, Tensor]  # what the steps' terms add up to, (N,) each
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from models.base import Features, Modality
-from models.layers import masked_mean
+from models.layers import as_regions, masked_mean, real_regions
 
 
 class VideoTextEmbedding(nn.Module):
@@ -51,7 +51,10 @@ def hardest_negative_loss(similarities: Tensor, same: Tensor, *, margin: float =
 
 
 def _vectors(rows: Modality) -> Modality:
-    """(B, L, ..., D) with the mean over what lies in a row: regions, or the places of a map."""
+    """(B, L, ..., D) with the mean over what lies in a row: the regions that are there, or the places of a map."""
     if rows.values.dim() == 3:
         return rows
-    return Modality(rows.values.flatten(2, -2).mean(2), rows.mask)
+    regions = as_regions(rows)
+    real = real_regions(regions)  # (B, L, N)
+    means = masked_mean(regions.values.flatten(0, 1), real.flatten(0, 1))
+    return Modality(means.unflatten(0, real.shape[:2]), rows.mask)

@@ -21,6 +21,12 @@ def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
     return torch.einsum("bl,bld->bd", weights, values) / weights.sum(1, keepdim=True).clamp(min=1)
 
 
+def last_real(values: Tensor, mask: Tensor) -> Tensor:
+    """The last real row of each video: (B, L, D), (B, L) -> (B, D)."""
+    rows = torch.arange(len(mask), device=mask.device)
+    return values[rows, mask.sum(1).clamp(min=1) - 1]
+
+
 def side_by_side(parts: Sequence[Modality]) -> Modality:
     """Rows of several inputs that stand for the same time, matched by index: a row is real where all of them are."""
     length = min(part.values.shape[1] for part in parts)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.base import Captioner, Features, Input, Lesson, Modality, State, Step
-from models.layers import AdditiveAttention, masked_mean
+from models.layers import AdditiveAttention, last_real, masked_mean
 from models.word_memory import WordMemory
 
 BRANCHES = ("both", "st", "ts")
@@ -217,10 +217,10 @@ class SpatioTemporal(View):
         mean = masked_mean(attended, frames)
         if self.reader is None:
             return Seen(mean)
-        lengths = frames.sum(1).clamp(min=1)  # (B,)
-        rows = torch.arange(len(lengths), device=lengths.device)
-        read = self.reader(attended)[0][rows, lengths - 1]  # (B, D) Eq. 8
-        rank = ranking_loss(read, attended, frames, margin=self.margin) / lengths if self.ranked else None
+        read = last_real(self.reader(attended)[0], frames)  # (B, D) Eq. 8
+        rank = None
+        if self.ranked:
+            rank = ranking_loss(read, attended, frames, margin=self.margin) / frames.sum(1).clamp(min=1)
         return Seen((mean + read) / 2 if self.mean else read, rank=rank)
 
 

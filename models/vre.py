@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.base import Captioner, Features, Input, Lesson, State, Step
+from models.base import Captioner, Features, Forced, Input, Lesson, State, Step
 from models.layers import masked_mean, masked_softmax
 
 WATCH = ("refocus", "once", "never")
@@ -57,11 +57,12 @@ class Vre(Captioner):
         watch: str = "refocus",
         refocus_weight: float = 0.03,
         quiet_reward: bool = True,
+        reward_per_word: bool = False,
     ) -> None:
         super().__init__()
         if watch not in WATCH:
             raise ValueError(f"watch is '{watch}'; known: {', '.join(WATCH)}")
-        self.refocus_weight, self.quiet_reward = refocus_weight, quiet_reward
+        self.refocus_weight, self.quiet_reward, self.reward_per_word = refocus_weight, quiet_reward, reward_per_word
         channels, sound = sizes["appearance"], sizes.get("sound", 0)
         shape = {"channels": channels, "sound": sound, "hidden": hidden_size}
         self.encoder = {"refocus": RefocusingEncoder, "once": Encoder}[watch](**shape) if watch != "never" else None
@@ -155,14 +156,15 @@ class Vre(Captioner):
         first, second = lesson.score(state | start(state["first"])), lesson.score(state)
         total = first.loss + second.loss  # (N,)
         if self.phase == JOINT:
-            total = total + self.refocus_weight * self._refocus_loss(lesson, first.nll - second.nll)
+            total = total + self.refocus_weight * self._refocus_loss(lesson, first, second)
         return total.sum() / second.words
 
-    def _refocus_loss(self, lesson: Lesson, reward: Tensor) -> Tensor:
+    def _refocus_loss(self, lesson: Lesson, first: Forced, second: Forced) -> Tensor:
         """(N,) Each caption's reward beside that of the epoch before; none in its first epoch."""
         if self.quiet_reward:
             state = lesson.state
-            reward = lesson.quietly(state | start(state["first"])).nll - lesson.quietly(state).nll  # Eq. 20
+            first, second = lesson.quietly(state | start(state["first"])), lesson.quietly(state)
+        reward = (first.nll - second.nll) / (first.lengths if self.reward_per_word else 1)  # Eq. 20
         table = lesson.tables.setdefault("reward", reward.new_full((lesson.pairs,), torch.nan))
         better = (reward - table[lesson.captions]).detach().nan_to_num()  # (N,)
         table[lesson.captions] = reward.detach()

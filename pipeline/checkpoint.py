@@ -29,11 +29,12 @@ def save_progress(
     tables: Mapping[str, Tensor],
     facts: dict[str, Any],
 ) -> None:
-    """One file holds all tensors; the facts name it, so the two can never be of different epochs."""
+    """One file holds all tensors; the facts name it, so the two can never be of different epochs or steps."""
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"optimizer/{name}": tensor for name, tensor in _optimizer_tensors(optimizer).items()}
     tensors |= {f"tables/{name}": tensor for name, tensor in tables.items()}
-    name = f"progress-{facts['epoch']:04d}.safetensors"
+    tensors |= {f"random/{name}": tensor for name, tensor in _random_states(_device(model)).items()}
+    name = f"progress-{facts['epoch']:04d}-{facts['part']['steps']:06d}.safetensors"
     write_bytes(path / name, _bytes(tensors))
     write_json(path / "progress.json", facts | {"tensors": name})
     for older in path.glob("progress-*.safetensors"):
@@ -41,19 +42,35 @@ def save_progress(
             older.unlink()
 
 
-def read_history(path: Path) -> list[dict[str, Any]]:
-    """The lines of the learning curve so far."""
+def read_progress(path: Path) -> dict[str, Any]:
+    """The lines of the learning curve so far, and how far the epoch after them is."""
     file = path / "progress.json"
-    return json.loads(file.read_text())["history"] if file.is_file() else []
+    return json.loads(file.read_text()) if file.is_file() else {"history": [], "part": {}}
 
 
 def load_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, tables: dict[str, Tensor]) -> None:
-    """Continue from the last published epoch."""
-    tensors = load_file(path / json.loads((path / "progress.json").read_text())["tensors"])
+    """Continue from what was published last."""
+    tensors = load_file(path / read_progress(path)["tensors"])
     model.load_state_dict(_part(tensors, "model/"))
     _restore_optimizer(optimizer, _part(tensors, "optimizer/"))
-    device = next(model.parameters()).device
-    tables.update({name: table.to(device) for name, table in _part(tensors, "tables/").items()})
+    tables.update({name: table.to(_device(model)) for name, table in _part(tensors, "tables/").items()})
+    _restore_random_states(_device(model), _part(tensors, "random/"))
+
+
+def _device(model: nn.Module) -> torch.device:
+    return next(model.parameters()).device
+
+
+def _random_states(device: torch.device) -> dict[str, Tensor]:
+    """Of the generators that dropout and samples draw from."""
+    states = {"cpu": torch.get_rng_state()}
+    return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
+
+
+def _restore_random_states(device: torch.device, states: dict[str, Tensor]) -> None:
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)
 
 
 def _bytes(tensors: Mapping[str, Tensor]) -> bytes:

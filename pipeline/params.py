@@ -106,6 +106,8 @@ class Schedule(Section):
     learning_rate: float = Field(default=1e-3, gt=0)
     warmup: int = Field(default=0, ge=0)  # epochs in which the rate rises in a line
     warmup_from: float = Field(default=1e-7, gt=0)
+    drop_after: int = Field(default=0, ge=0)  # epochs after which the rate falls to `drop_to` at once; 0: never
+    drop_to: float = Field(default=1e-6, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     clip: float = Field(default=5.0, gt=0)  # largest gradient norm
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)

@@ -55,7 +55,8 @@ def forced(reading: Reading, captions: int, *, smoothing: float = 0.0) -> Forced
     loss = F.cross_entropy(reading.logits, reading.words, label_smoothing=smoothing, reduction="none")  # (W,)
     nll = F.cross_entropy(reading.logits, reading.words, reduction="none") if smoothing else loss
     sums = [_sums([values], reading.captions, captions) for values in (loss, nll)]
-    return Forced(loss=sums[0], nll=sums[1], words=len(reading.words), terms=reading.terms)
+    lengths = torch.bincount(reading.captions, minlength=captions)  # (N,)
+    return Forced(loss=sums[0], nll=sums[1], words=len(reading.words), lengths=lengths, terms=reading.terms)
 
 
 def allowed(logits: Tensor) -> Tensor:

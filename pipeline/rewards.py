@@ -5,6 +5,7 @@ Document frequencies are those of the training references. Words instead of PTB 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -19,7 +20,7 @@ from pipeline.vocabulary import EOS, SPECIALS, tokenize
 
 
 class Rewards:
-    """A context manager, because METEOR is a process that must end.
+    """A context manager, because METEOR's processes must end.
 
     With `end_word` the end of a sentence is a word for CIDEr-D and BLEU-4: the n-grams of "playing a" are all in
     "playing a guitar", but not those of "playing a <eos>".
@@ -38,9 +39,12 @@ class Rewards:
     def __enter__(self) -> Rewards:
         if "meteor" in self._weights:
             from pipeline.java import find_java
-            from pipeline.metrics.meteor import meteor_process
+            from pipeline.metrics.meteor import meteor_process, processes_worth
 
-            self._meteor = self._open.enter_context(meteor_process(java=find_java()))
+            # in an epoch a sentence for each reference of a video is compared with all of them
+            comparisons = sum(len(texts) ** 2 for texts in self._references.values())
+            processes = processes_worth(comparisons, cores=len(os.sched_getaffinity(0)))
+            self._meteor = self._open.enter_context(meteor_process(java=find_java(), processes=processes))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -49,7 +49,7 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
         "max_words": max_words,
         "captions": {name: file_sha256(captions / name) for name in ("captions.json", "vocabulary.json")},
         "features": {slot: store.manifest["shards"] for slot, store in source.stores.items()},
-        "code": {path.name: file_sha256(path) for path in _code()},
+        "code": {f"{path.parent.name}/{path.name}": file_sha256(path) for path in _code()},
         "word_vectors": file_sha256(Path(params.word_vectors)) if params.word_vectors else None,
         "start_from": file_sha256(_weights_of(params.start_from)) if params.start_from else None,
         "torch": version("torch"),
@@ -68,8 +68,10 @@ def _weights_of(run: str) -> Path:
 
 def _code() -> list[Path]:
     """Whose sources decide what training does: half a run by other code must not be resumed."""
-    names = ("batches", "initial", "lessons", "reading", "rewards", "schedules", "search", "self_critical", "training")
-    return [*sorted(Path(models.__path__[0]).glob("*.py")), *(Path(__file__).with_name(f"{name}.py") for name in names)]
+    here = Path(__file__).parent
+    names = ("batches", "captioning", "checkpoint", "initial", "lessons", "reading", "rewards", "schedules", "search")
+    own = [here / f"{name}.py" for name in (*names, "self_critical", "training", "vocabulary")]
+    return [*sorted(Path(models.__path__[0]).glob("*.py")), *own, *sorted((here / "metrics").glob("*.py"))]
 
 
 def _steady_arithmetic() -> None:

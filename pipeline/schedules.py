@@ -28,7 +28,9 @@ def make_optimizer(model: nn.Module, stage: Schedule) -> torch.optim.Optimizer:
 
 
 def rate_at(stage: Schedule, epoch: int) -> float:
-    """The learning rate of the stage's epoch, counted from 0: from `warmup_from` in a line up to its full height."""
+    """The learning rate of the stage's epoch, counted from 0: in a line up to its full height, and low at the end."""
+    if stage.drop_after and epoch >= stage.drop_after:
+        return stage.drop_to
     if epoch >= stage.warmup:
         return stage.learning_rate
     part = epoch / stage.warmup
@@ -36,6 +38,6 @@ def rate_at(stage: Schedule, epoch: int) -> float:
 
 
 def own_words_at(stage: Schedule, epoch: int) -> float:
-    """How often the model reads its own word in the stage's epoch, counted from 0."""
+    """How often the model reads its own word in the run's epoch, counted from 0 through all stages."""
     eta = stage.own_words_after
     return 1 / (1 + eta * math.exp(-epoch / eta)) if eta else stage.own_words  # = 1 - eta / (eta + exp(epoch / eta))

@@ -1,15 +1,17 @@
 """The only training loop: stages of cross-entropy or self-critical training, early stopping, resumable.
 
-Everything random in an epoch (order of the captions, dropout, samples) is seeded by (seed, epoch), so a run that was
-killed and resumed from its last epoch goes on exactly as if it had never stopped.
+Everything random in an epoch (order of the captions, dropout, samples) is seeded by (seed, epoch), and what is kept
+within an epoch has the state of the generators, so a run that was killed goes on exactly as if it had never stopped.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +21,7 @@ from torch import Tensor
 from models.base import Captioner, State
 from pipeline.batches import CaptionBatch, FeatureSource, TrainingPairs, training_pairs
 from pipeline.captioning import caption_videos
-from pipeline.checkpoint import load_model, load_progress, read_history, save_model, save_progress
+from pipeline.checkpoint import load_model, load_progress, read_progress, save_model, save_progress
 from pipeline.console import SILENT, Progress
 from pipeline.corpus import Corpus
 from pipeline.lessons import make_lesson
@@ -67,6 +69,24 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Part:
+    """What an epoch has come to so far."""
+
+    stage: int = 0
+    steps: int = 0
+    captions: int = 0
+    loss: float = 0.0  # sums over the captions
+    reward: float | None = None
+
+    def plus(self, captions: int, outcome: Outcome) -> Part:
+        reward = self.reward
+        if outcome.reward is not None:
+            reward = (reward or 0.0) + captions * outcome.reward
+        loss = self.loss + captions * outcome.loss
+        return Part(self.stage, self.steps + 1, self.captions + captions, loss, reward)
+
+
+@dataclass(frozen=True)
 class Trainer:
     model: Captioner
     corpus: Corpus
@@ -77,66 +97,87 @@ class Trainer:
     folder: Path  # progress and best model; outside DVC's outputs, so that a killed run finds it again
     device: str
     tables: dict[str, Tensor] = field(default_factory=dict)  # the model's own notes between epochs
+    keep_every: float = 600.0  # seconds after which half an epoch is kept too; no result depends on it
 
     def best_path(self, history: History) -> Path:
         """Named by its epoch: a model that was saved just before a kill is not taken for the best of those recorded."""
         return self.folder / f"best-{history.best.epoch:04d}.safetensors"
 
     def run(self, progress: Progress = SILENT) -> History:
-        history = History([Epoch(**line) for line in read_history(self.folder)])
+        kept = read_progress(self.folder)
+        history, part = History([Epoch(**line) for line in kept["history"]]), Part(**kept["part"])
         progress.advance(len(history.epochs))
         for number, stage in enumerate(self.settings.stages, 1):
             if not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
-                self._stage(number, stage, history, progress)
+                begun = part if part.stage == number else Part(number)
+                self._stage(number, stage, history, begun, progress)
         return history
 
-    def _stage(self, number: int, stage: Schedule, history: History, progress: Progress) -> None:
+    def _stage(self, number: int, stage: Schedule, history: History, part: Part, progress: Progress) -> None:
         optimizer = make_optimizer(self.model, stage)
-        if history.of(number).epochs:
+        if history.of(number).epochs or part.steps:
             load_progress(self.folder, self.model, optimizer, self.tables)
         else:
-            self._begin(stage, history)
+            self._begin(number, stage, history)
         with ExitStack() as stack:
             rewards = stack.enter_context(self._rewards(stage)) if stage.rewards else None
             while not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
-                stage_epoch = len(history.of(number).epochs)
                 for group in optimizer.param_groups:
-                    group["lr"] = rate_at(stage, stage_epoch)
-                update = partial(self._update, optimizer=optimizer, stage=stage, epoch=stage_epoch, rewards=rewards)
-                line = self._epoch(len(history.epochs) + 1, update, stage=number)
+                    group["lr"] = rate_at(stage, len(history.of(number).epochs))
+                own_words = own_words_at(stage, len(history.epochs))
+                update = partial(self._update, optimizer=optimizer, stage=stage, own_words=own_words, rewards=rewards)
+                remember = partial(self._remember, history, optimizer)
+                line = self._epoch(len(history.epochs) + 1, update, remember, part)
+                part = Part(number)
                 history.epochs.append(line)
-                if history.best is line:
-                    save_model(self.best_path(history), self.model)
-                self._remember(history, optimizer)
+                if history.of(number).best is line:
+                    save_model(self.best_path(history.of(number)), self.model)
+                remember(Part())
+                self._forget(history)
                 progress.advance(note=_note(line))
 
-    def _begin(self, stage: Schedule, history: History) -> None:
-        """A stage goes on from the best model so far, with a clean sheet for its notes."""
+    def _begin(self, number: int, stage: Schedule, history: History) -> None:
+        """A stage goes on from the best model of the one before it, with a clean sheet for its notes."""
         torch.manual_seed(_seed(self.settings.seed, len(history.epochs)))
         if history.epochs:
-            load_model(self.best_path(history), self.model)
+            load_model(self.best_path(history.of(number - 1)), self.model)
         self.tables.clear()
         self.model.begin(stage.stage)
 
-    def _remember(self, history: History, optimizer: torch.optim.Optimizer) -> None:
+    def _remember(self, history: History, optimizer: torch.optim.Optimizer, part: Part) -> None:
         lines = [asdict(line) for line in history.epochs]
-        save_progress(self.folder, self.model, optimizer, self.tables, {"epoch": len(lines), "history": lines})
+        facts = {"epoch": len(lines), "history": lines, "part": asdict(part)}
+        save_progress(self.folder, self.model, optimizer, self.tables, facts)
+
+    def _forget(self, history: History) -> None:
+        """All models but the best one and that of the stage, from which the next one begins."""
+        wanted = {self.best_path(lines) for lines in (history, history.of(history.epochs[-1].stage))}
         for file in self.folder.glob("best-*.safetensors"):
-            if file != self.best_path(history):
+            if file not in wanted:
                 file.unlink()
 
-    def _epoch(self, number: int, update: Callable[[CaptionBatch], Outcome], *, stage: int) -> Epoch:
-        """Means over the captions, and the validation score after them."""
+    def _epoch(
+        self,
+        number: int,
+        update: Callable[[CaptionBatch], Outcome],
+        remember: Callable[[Part], None],
+        part: Part,
+    ) -> Epoch:
+        """Means over the captions, and the validation score after them; from where it was left, if it was."""
         seed = _seed(self.settings.seed, number)
-        torch.manual_seed(seed)
+        if not part.steps:
+            torch.manual_seed(seed)
         self.model.train()
         per_video = self.settings.captions_per_video
         batches = self._pairs.batches(self.settings.batch_size, seed=seed, per_video=per_video)
-        seen = [(len(batch.words), update(batch)) for batch in batches]
-        captions = sum(size for size, _ in seen)
-        loss = sum(size * outcome.loss for size, outcome in seen) / captions
-        rewards = [size * outcome.reward for size, outcome in seen if outcome.reward is not None]
-        return Epoch(number, loss, self.validate(), stage, sum(rewards) / captions if rewards else None)
+        kept = time.monotonic()
+        for batch in islice(batches, part.steps, None):
+            part = part.plus(len(batch.words), update(batch))
+            if time.monotonic() - kept >= self.keep_every:
+                remember(part)
+                kept = time.monotonic()
+        reward = None if part.reward is None else part.reward / part.captions
+        return Epoch(number, part.loss / part.captions, self.validate(), part.stage, reward)
 
     def _update(
         self,
@@ -144,7 +185,7 @@ class Trainer:
         *,
         optimizer: torch.optim.Optimizer,
         stage: Schedule,
-        epoch: int,
+        own_words: float,
         rewards: Rewards | None,
     ) -> Outcome:
         features = self.source.batch(batch.video_ids, device=self.device)
@@ -155,7 +196,7 @@ class Trainer:
                 batch,
                 tables=self.tables,
                 pairs=len(self._pairs),
-                own_words=own_words_at(stage, epoch),
+                own_words=own_words,
                 smoothing=stage.label_smoothing,
             )
             loss = torch.zeros((), device=self.device)

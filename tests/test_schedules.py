@@ -45,6 +45,13 @@ def test_the_rate_rises_in_a_line_and_stays() -> None:
     assert rates[4:] == [4e-4] * 3
 
 
+def test_the_rate_falls_at_once_for_the_last_epochs() -> None:
+    stage = Schedule(learning_rate=1e-4, warmup=1, drop_after=3, drop_to=1e-6)
+
+    assert [rate_at(stage, epoch) for epoch in range(5)] == [1e-7, 1e-4, 1e-4, 1e-6, 1e-6]
+    assert rate_at(Schedule(learning_rate=1e-4), 1000) == 1e-4
+
+
 def test_no_warmup_is_the_full_rate_at_once() -> None:
     assert rate_at(Schedule(learning_rate=0.1), 0) == 0.1
 

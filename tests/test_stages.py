@@ -1,7 +1,8 @@
-"""Stages of training: each goes on from the best model, stops by itself, and a kill at any moment changes nothing."""
+"""Stages of training: each goes on from the best model before it, stops by itself, and no kill changes anything."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,32 @@ def test_a_run_killed_after_every_epoch_ends_in_the_same_bytes(chosen: Train) ->
     assert killed_at_every_epoch(chosen) == straight(chosen)
 
 
+@pytest.mark.parametrize("chosen", [VRE, STATS], ids=lambda one: one.model)
+def test_a_run_killed_after_every_step_ends_in_the_same_bytes(chosen: Train, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dropout, own words, drawn sentences, VRE's notes and the means of an epoch all go on in the middle of it."""
+    expected, save, kept = straight(chosen), training.save_progress, []
+
+    def save_and_die(*given: Any) -> None:
+        save(*given)
+        kept.append(given[-1]["part"]["steps"])
+        if kept[-1]:
+            raise KilledError
+
+    monkeypatch.setattr(training, "save_progress", save_and_die)
+    while True:
+        trainer = replace(trainer_of(chosen), keep_every=0.0)
+        try:
+            history = trainer.run()
+        except KilledError:
+            continue
+        break
+    publish_run(Path("runs/killed"), "toy", trainer, history)
+
+    steps = -(-48 // chosen.batch_size)
+    assert kept == [*range(1, steps + 1), 0] * len(history.epochs)  # each step was done once
+    assert (history, Path("runs/killed/model.safetensors").read_bytes()) == expected
+
+
 def test_the_four_stages_of_vre() -> None:
     history, _ = straight(VRE)
 
@@ -124,24 +151,34 @@ def test_a_kill_between_the_best_model_and_the_record_of_its_epoch(monkeypatch: 
     assert straight(chosen, "runs/killed") == expected
 
 
-def test_a_stage_begins_with_the_best_model_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = iter([0.1, 0.9, 0.2, 0.3])
+def test_a_stage_begins_with_the_best_model_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with a better one of a stage before that: VRE's constant key frames are those of the joint stage."""
+    scores = iter([0.9, 0.2, 0.4, 0.3, 0.1])
     monkeypatch.setattr(Trainer, "validate", lambda _: next(scores))
-    trainer = trainer_of(settings(epochs=3, then=[{"epochs": 1}]))
-    began: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+    trainer = trainer_of(settings(epochs=1, then=[{"epochs": 3}, {"epochs": 1}]))
+    best, began = trainer_of(trainer.settings).model, []
 
     def begin(stage: str) -> None:
-        best = trainer_of(trainer.settings).model
-        for file in trainer.folder.glob("best-*.safetensors"):
+        files = sorted(trainer.folder.glob("best-*.safetensors"))
+        for file in files[-1:]:
             load_model(file, best)
-            began.append((file.name, *(next(each.parameters()).clone() for each in (best, trainer.model))))
+            same = torch.equal(*(next(each.parameters()) for each in (best, trainer.model)))
+            began.append(([each.name for each in files], same))
 
     monkeypatch.setattr(trainer.model, "begin", begin)
     history = trainer.run()
 
-    assert history.best.epoch == 2
-    assert [name for name, *_ in began] == ["best-0002.safetensors"]
-    assert torch.equal(*began[0][1:])
+    assert history.best.epoch == 1
+    one, three = "best-0001.safetensors", "best-0003.safetensors"
+    assert began == [([one], True), ([one, three], True)]
+
+
+def test_own_words_grow_from_stage_to_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(training, "own_words_at", lambda _, epoch: asked.append(epoch) or 0.0)
+    trainer_of(settings(own_words_after=24.0, then=[{"epochs": 2}])).run()
+
+    assert asked == [0, 1, 2, 3]
 
 
 def test_each_stage_has_its_own_patience(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,7 @@ def _show_recipe(recipe: Recipe, console: Console) -> None:
     about = recipe.recipe
     console.say(f"{recipe.name}: {about.title}")
     rows = [
-        (f"Table {table.table}, {table.split}", row.row, row.run or "not among the models here", *percent(row, table))
+        (f"Table {table.table}, {table.split}", row.row, row.run, *percent(row, table))
         for table in recipe.tables
         for row in table.rows
     ]

@@ -23,10 +23,10 @@ SECTIONS = ("extract", "assemble", "train", "caption")
 
 
 class Row(Section):
-    """A line of a table. Without a run it cannot be made here."""
+    """A line of a table."""
 
     row: str
-    run: str = ""
+    run: str
     scores: list[float | None]  # one a metric of the table
     commands: list[str] = Field(default=[])  # what makes it, where it is no run of the graph
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -66,3 +69,21 @@ def test_an_end_word_is_one_of_bleus_words_and_none_of_rouges() -> None:
         assert rewards(VIDEOS, SENTENCES).tolist() == pytest.approx([expected[id_][3] for id_ in VIDEOS])
     with Rewards(GOLDEN_REFERENCES, {"rouge": 1.0}, end_word=True) as rewards:
         assert rewards(VIDEOS, SENTENCES).tolist() == pytest.approx(rewards_of({"rouge": 1.0}, VIDEOS, SENTENCES))
+
+
+def test_many_references_are_worth_a_process_of_meteor_for_every_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def process(*, java: Any, processes: int) -> AbstractContextManager[None]:
+        asked.append(processes)
+        return nullcontext()
+
+    monkeypatch.setattr("pipeline.metrics.meteor.meteor_process", process)
+    monkeypatch.setattr("pipeline.java.find_java", lambda: None)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(4))
+    many = {f"v{number}": ["a dog runs"] * 20 for number in range(300)}  # 120,000 comparisons an epoch
+    for references in (GOLDEN_REFERENCES, many):
+        with Rewards(references, {"meteor": 1.0}):
+            pass
+
+    assert asked == [1, 4]

@@ -55,6 +55,7 @@ CASES |= {
     "g2l": Case("g2l", G2L, rows={"regions": (3, SIZE)}),
     "g2l-frames": Case("g2l", G2L, without=("motion", "regions")),
     "g2l-straight": Case("g2l", {**G2L, "sampler": "straight_through"}, rows={"regions": (3, SIZE)}),
+    "g2l-argmax": Case("g2l", {**G2L, "sampler": "argmax"}, rows={"regions": (3, SIZE)}),
     "g2l-base": Case("g2l", {**G2L, "align": False, "key_frames": 0}, without=("regions",)),
     "vatex_temporal": Case("vatex_temporal", VATEX),
     "vatex_temporal-frames": Case("vatex_temporal", VATEX, without=("motion", "sound")),
@@ -65,14 +66,34 @@ CASES |= {
     "dualafr-fc7": Case("dualafr", {**DUALAFR, "layers": ""}, without=tuple(C3D)),
     "dualafr-pool3": Case("dualafr", {**DUALAFR, "layers": "pool3"}, rows=C3D),
 }
+CASES |= {
+    f"dualafr-{kind}": Case("dualafr", {**DUALAFR, "align": kind}, rows=C3D)
+    for kind in ("max", "average", "hypercolumn")
+}
 STATS = {"word_size": 16, "feature_size": 32, "hidden_size": 32, "attention_size": 16, "recall": 5}
 CASES |= {
     "stats": Case("stats", STATS, rows={"appearance": (2, 2, SIZE), "motion": (2, 1, 6), "regions": (3, SIZE)}),
     "stats-frames": Case("stats", STATS, without=("motion", "regions", "label"), idle=(".place.",)),
+    "stats-regions": Case("stats", STATS, rows={"appearance": (3, SIZE)}, without=("motion", "regions", "label")),
+    "stats-ts": Case(
+        "stats",
+        {**STATS, "branches": "ts"},
+        rows={"appearance": (2, 2, SIZE)},
+        without=("motion", "regions", "label"),
+    ),
     "vre": Case("vre", rows={"places": (2, 2, 6)}),
     "vre-frames": Case("vre", without=("places", "sound")),
     "vre-once": Case("vre", {"hidden_size": 32, "watch": "once"}, rows={"places": (2, 2, 6)}),
     "vre-never": Case("vre", {"hidden_size": 32, "watch": "never"}, rows={"places": (2, 2, 6)}, without=("sound",)),
+}
+CASES |= {
+    f"stats-{pool}": Case(
+        "stats",
+        {**STATS, "branches": "st", "pool": pool},
+        rows={"appearance": (2, 2, SIZE)},
+        without=("motion", "regions", "label"),
+    )
+    for pool in ("mean", "lstm", "ranked", "attention", "mean+attention")
 }
 
 

@@ -52,6 +52,16 @@ def test_vectors_have_length_one_and_padding_does_not_matter() -> None:
         torch.testing.assert_close(vectors.norm(dim=1), torch.ones(2))
 
 
+def test_regions_that_are_not_there_do_not_thin_out_the_others() -> None:
+    model = make()
+    frames, regions, mask = torch.randn(1, 3, 3), torch.randn(1, 3, 4, 2), torch.ones(1, 3, dtype=torch.bool)
+    filled = torch.cat([regions, torch.zeros(1, 3, 5, 2)], 2)  # by the extractor, up to its number of regions
+
+    one, other = (model.video({"a": Modality(frames, mask), "b": Modality(each, mask)}) for each in (regions, filled))
+
+    torch.testing.assert_close(one, other)
+
+
 def test_the_order_of_words_matters() -> None:
     model = make()
     left, right = model.text(torch.tensor([[5, 6, 2], [6, 5, 2]]))

@@ -102,6 +102,18 @@ def test_rewards_are_kept_for_each_caption_and_compared_with_the_epoch_before() 
     assert model.loss(again).item() - without == pytest.approx(expected, abs=1e-5)
 
 
+def test_a_reward_per_word_is_the_mean_over_the_caption() -> None:
+    rewards = {}
+    for per_word in (False, True):
+        model, tables = build(dropout=0.0, reward_per_word=per_word), {}
+        model.loss(make_lesson(model, videos(), BATCH, tables=tables, pairs=3))
+        rewards[per_word] = tables["reward"]
+
+    lengths = (BATCH.words != 0).sum(1)
+    assert len(set(lengths.tolist())) > 1
+    torch.testing.assert_close(rewards[True], rewards[False] / lengths)
+
+
 def test_a_quiet_reward_is_not_disturbed_by_dropout() -> None:
     rewards = []
     for _ in range(2):

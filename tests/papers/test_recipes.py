@@ -146,7 +146,7 @@ def test_every_row_is_a_run_or_says_what_makes_it(name: str) -> None:
     for table in recipe.tables:
         for row in table.rows:
             assert len(row.scores) == len(table.metrics)
-            assert not row.run or (row.run in recipe.train) != bool(row.commands)
+            assert (row.run in recipe.train) != bool(row.commands)
     together = " ".join(line for table in recipe.tables for row in table.rows for line in row.commands)
     assert {run for run in recipe.train if run not in together} <= named  # no run without a row
     assert recipe.recipe.main in recipe.train
@@ -174,7 +174,8 @@ def test_g2l_sizes_and_schedule(name: str) -> None:
     assert {part.score.in_features for part in model.attend.values()} == {384}
 
     run = read_recipe(name).train["g2l"]
-    rates = [rate_at(stage, epoch) for stage in run.stages for epoch in range(stage.epochs)]
+    rates = [rate_at(run, epoch) for epoch in range(run.epochs)]
+    assert run.then == []  # the rate falls, and the optimiser and the model go on as they are
     assert len(rates) == 30
     assert rates[0] == 1e-7
     assert set(rates[3:23]) == {1e-4}
@@ -246,6 +247,7 @@ def test_dualafr_sizes_and_schedule(name: str) -> None:
     assert millions == {"pool2": 22.5, "pool3": 16.4, "pool4": 7.1, "pool5": 0.0}
     assert model.start.weight.shape == (512, 4096)
     assert model.embed.embedding_dim == 300
+    assert build(name, "dualafr_resnet").reader.weight_ih_l0.shape == (4 * 512, 2048)
 
     run = read_recipe(name).train["dualafr_hard"]
     assert (run.optimizer, run.learning_rate, run.batch_size, run.clip) == ("adam", 2e-4, 32, 5.0)
