@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cli import main
 from pipeline.errors import MissingToolError, UsageError
 from pipeline.execution import InProcess, LocalProcesses
-from workflows.clusters import _visible
+from workflows import clusters
+from workflows.clusters import _first_workers, _visible
 from workflows.machines import load_machine
 from workflows.profiles import Node
+
+NODE = "kind: node\ndevice: cpu\nworkers: 2\n"
 
 
 @pytest.mark.parametrize("executor", [InProcess(), LocalProcesses(2)])
@@ -43,13 +47,54 @@ def test_a_profile_may_be_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("worker: 3", "worker"), ("workers: many", "workers"), ("device: tpu", "device")]
+    ("content", "message"),
+    [
+        ("worker: 3", "worker: unknown key; did you mean workers"),
+        ("colour: red", "colour: unknown key; known: kind, workers, device"),
+        ("workers: many", "workers"),
+        ("device: tpu", r"device: Input should be 'auto', 'cpu' or 'cuda' \(got 'tpu'\)"),
+        ("kind: nod", "kind: 'nod' must be one of local, node, ssh, queue, scheduler"),
+        ("kind: [node]", "must be one of local"),
+        ("only words", "no lines of `key: value`"),
+        ("- one\n- two", "no lines of `key: value`"),
+        ("kind: node\n  workers: [", "is not valid YAML"),
+        ("kind: node\nworkers: 2", "device: Field required"),
+        (f"{NODE}memory: 16", "memory: 16 bytes are too few for a worker; write 16 GiB"),
+        (f"{NODE}memory: 16 gigs", "memory: could not interpret byte unit: gigs"),
+        (f"{NODE}at_least: 3", "at_least: 3 are more than the 2 workers"),
+        (f"{NODE}dashboard: 0.0.0.0:8787", "profile: dashboard: 0.0.0.0:8787 can be read by others"),
+        ("kind: node\ndevice: cuda\nworkers: cores", "a GPU of its own; write workers: gpus"),
+        ("kind: node\ndevice: cuda\nworkers: 2\nat_least: 1", "without at_least"),
+        ("kind: queue\ndevice: cpu\ninsecure: true\nworkers: 2\nat_least: 3\nmemory: 1 GiB", "at_least: 3 are more"),
+    ],
 )
 def test_a_bad_profile_is_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "bad.yaml").write_text(content)
 
     with pytest.raises(UsageError, match=message):
         load_machine(str(tmp_path / "bad.yaml"))
+
+
+@pytest.mark.parametrize("name", ["ssh", "scheduler"])
+def test_a_number_of_workers_is_refused_where_the_profile_has_none(name: str) -> None:
+    with pytest.raises(UsageError, match=f"--workers does not go with .*{name}.yaml"):
+        load_machine(name, workers=2)
+
+
+def test_without_a_cluster_there_is_no_performance_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "check", "--profile", "laptop", "--performance-report", str(tmp_path / "page.html")]) == 2
+    assert "--performance-report does not go with" in capsys.readouterr().err
+
+
+def test_no_more_workers_at_first_than_there_are_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "cores", lambda: 2)
+    node = {"kind": "node", "device": "cpu", "workers": "cores"}
+    assert [_first_workers(Node.model_validate(node | {"at_least": number})) for number in (None, 0, 1, 8)] == [
+        2,
+        0,
+        1,
+        2,
+    ]
 
 
 def test_an_unknown_profile_lists_the_known() -> None:
@@ -77,9 +122,12 @@ def test_times_are_written_as_people_do(tmp_path: Path, text: str, seconds: floa
 
 
 def test_a_worker_sees_its_own_gpu_of_those_that_this_process_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "gpus", lambda: 3)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert _visible(2) == {"CUDA_VISIBLE_DEVICES": "2"}
+    with pytest.raises(MissingToolError, match=r"more workers than there are GPUs \(0,1,2\)"):
+        _visible(3)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     assert _visible(1) == {"CUDA_VISIBLE_DEVICES": "7"}
-    with pytest.raises(MissingToolError, match="more workers than CUDA_VISIBLE_DEVICES=5,7"):
+    with pytest.raises(MissingToolError, match=r"more workers than there are GPUs \(5,7\)"):
         _visible(2)

@@ -95,9 +95,8 @@ def _started(profile: Cluster) -> Iterator[Any]:
     start = {Node: _node, Ssh: _ssh, Queue: _queue}[type(profile)]
     cluster = start(profile)  # type: ignore[operator]  # the table says which goes with which
     with cluster:
-        at_least = getattr(profile, "at_least", None)
-        if at_least is not None:
-            cluster.adapt(minimum=at_least, maximum=worker_count(profile), wait_count=10)
+        if isinstance(profile, Node | Queue) and profile.at_least is not None:
+            cluster.adapt(minimum=_first_workers(profile), maximum=worker_count(profile), wait_count=10)
         yield cluster
 
 
@@ -108,6 +107,11 @@ def worker_count(profile: Cluster) -> int:
     if isinstance(profile, Ssh):
         return len(profile.hosts) * profile.workers_per_host
     return int(profile.workers) if isinstance(profile, Node | Queue) else 0
+
+
+def _first_workers(profile: Node | Queue) -> int:
+    count = worker_count(profile)
+    return count if profile.at_least is None else min(profile.at_least, count)  # `cores` may be few
 
 
 def gpus() -> int:
@@ -130,6 +134,7 @@ def _worker_options(profile: Node | Reachable) -> dict[str, Any]:
 
 
 def _node(profile: Node) -> Any:
+    import dask
     from distributed import Nanny, Scheduler
 
     from workflows.healing import HealingCluster
@@ -138,11 +143,12 @@ def _node(profile: Node) -> Any:
     own = {"host": LOOPBACK, "protocol": "tls://", "security": security}
     if profile.device == "cuda" and find_spec("dask_cuda") is not None:
         return _cuda_node(profile, security)
-    worker = {**own, **_worker_options(profile), "silence_logs": logging.CRITICAL}
-    count = worker_count(profile)
-    first = count if profile.at_least is None else profile.at_least
+    preload = [*dask.config.get("distributed.worker.preload"), "workflows.interrupts"]
+    quiet = {"silence_logs": logging.CRITICAL, "preload": preload}
+    worker = {**own, **_worker_options(profile), **quiet}
+    count = _first_workers(profile)
     options = [{**worker, "env": _visible(number)} if profile.device == "cuda" else worker for number in range(count)]
-    workers = {number: {"cls": Nanny, "options": options[number]} for number in range(first)}
+    workers = {number: {"cls": Nanny, "options": options[number]} for number in range(count)}
     return HealingCluster(
         workers=workers,
         worker={"cls": Nanny, "options": worker},
@@ -171,10 +177,10 @@ def _cuda_node(profile: Node, security: Any) -> Any:
 def _visible(number: int) -> dict[str, str]:
     """The environment of the worker of one GPU of this machine; numbers count among those that this process sees."""
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    devices = seen.split(",") if seen else [str(each) for each in range(number + 1)]
+    devices = seen.split(",") if seen else [str(each) for each in range(gpus())]
     if number >= len(devices):
         raise MissingToolError(
-            f"the profile asks for more workers than CUDA_VISIBLE_DEVICES={seen} has GPUs", hint="workers: gpus"
+            f"the profile asks for more workers than there are GPUs ({','.join(devices)})", hint="workers: gpus"
         )
     return {"CUDA_VISIBLE_DEVICES": devices[number]}
 
@@ -183,6 +189,11 @@ def _reach(profile: Reachable) -> dict[str, Any]:
     """How workers reach the scheduler."""
     place = {"interface": profile.interface} if profile.interface else {"host": profile.host} if profile.host else {}
     return {**place, "protocol": "tcp://" if profile.certificates is None else "tls://"}
+
+
+def _stays_here(profile: Reachable) -> bool:
+    """Without certificates or --insecure only loopback is left, and workers too are to listen nowhere else."""
+    return profile.certificates is None and not profile.insecure
 
 
 def _ssh(profile: Ssh) -> Any:
@@ -196,7 +207,7 @@ def _ssh(profile: Ssh) -> Any:
     key = {"client_keys": [str(profile.key)]} if profile.key else {}
     user = {"username": profile.user} if profile.user else {}
     connect = {"port": profile.port, **user, **key, **known}
-    nanny = _worker_options(profile)
+    nanny = _worker_options(profile) | ({"host": LOOPBACK} if _stays_here(profile) else {})
     workers = {}
     for host in profile.hosts:
         for number in range(profile.workers_per_host):
@@ -217,9 +228,9 @@ def _queue(profile: Queue) -> Any:
 
     cluster = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "sge": "SGECluster"}[profile.system]
     reach = _reach(profile)
-    first = profile.workers if profile.at_least is None else profile.at_least
+    bound = ["--host", LOOPBACK] if _stays_here(profile) else []
     return getattr(dask_jobqueue, cluster)(
-        n_workers=first,
+        n_workers=_first_workers(profile),
         cores=1,
         processes=1,
         memory=f"{profile.memory} B",
@@ -229,10 +240,10 @@ def _queue(profile: Queue) -> Any:
         local_directory=None,
         job_extra_directives=profile.directives,
         job_script_prologue=profile.prologue,
-        worker_extra_args=["--dashboard-address", f"{LOOPBACK}:0"],
+        worker_extra_args=["--dashboard-address", f"{LOOPBACK}:0", *bound],
         protocol=reach.pop("protocol"),
         interface=profile.interface,
-        security=security_of(profile),
+        security=None if profile.certificates is None else security_of(profile),
         scheduler_options={**reach, **_scheduler_options(profile)},
         **_job_size(profile),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from ipaddress import ip_address
@@ -9,23 +10,24 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ByteSize,
     ConfigDict,
     Field,
     PositiveInt,
-    TypeAdapter,
     ValidationError,
     model_validator,
 )
-from ruamel.yaml import YAML
 
 from pipeline.errors import UsageError
+from pipeline.params import read_yaml
 
 FOLDER = Path(__file__).parent
 VARIABLE = "FRAMESCRIBE_PROFILE"
 UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+LEAST_MEMORY = 128 << 20  # bytes; a worker that has imported torch has more, so it would be ended as soon as it starts
 
 
 def _seconds(text: Any) -> Any:
@@ -38,7 +40,14 @@ def _seconds(text: Any) -> Any:
     return float(found[1]) * UNITS[found[2]]
 
 
+def _enough(size: ByteSize) -> ByteSize:
+    if size < LEAST_MEMORY:
+        raise ValueError(f"{size} bytes are too few for a worker; write 16 GiB or 800 MiB")
+    return size
+
+
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+Memory = Annotated[ByteSize, AfterValidator(_enough)]
 
 
 class Settings(BaseModel):
@@ -80,13 +89,30 @@ class Cluster(Settings):
         return self
 
 
+def _require_order(at_least: int | None, workers: int) -> None:
+    if at_least is not None and at_least > workers:
+        raise ValueError(f"at_least: {at_least} are more than the {workers} workers that there are at most")
+
+
 class Node(Cluster):
     """One machine, one worker process per GPU or core."""
 
     kind: Literal["node"]
     workers: PositiveInt | Literal["cores", "gpus"] = "gpus"
     at_least: int | None = Field(default=None, ge=0)
-    memory: ByteSize | None = None
+    memory: Memory | None = None
+
+    @model_validator(mode="after")
+    def _a_gpu_each(self) -> Self:
+        if self.device == "cuda" and (self.workers == "cores" or self.at_least is not None):
+            raise ValueError("with device: cuda a worker has a GPU of its own; write workers: gpus, without at_least")
+        return self
+
+    @model_validator(mode="after")
+    def _range(self) -> Self:
+        if not isinstance(self.workers, str):
+            _require_order(self.at_least, self.workers)
+        return self
 
 
 class Reachable(Cluster):
@@ -94,7 +120,7 @@ class Reachable(Cluster):
 
     host: str | None = None  # the name or address of this machine, as workers reach it
     interface: str | None = None  # or the network interface that has it
-    memory: ByteSize | None = None
+    memory: Memory | None = None
     python: str | None = None  # on the workers; None: the same path as here
 
     @model_validator(mode="after")
@@ -124,12 +150,17 @@ class Queue(Reachable):
     workers: PositiveInt  # jobs; each is one worker
     at_least: int | None = Field(default=None, ge=0)
     cpus: PositiveInt = 2  # of a job
-    memory: ByteSize
+    memory: Memory
     walltime: Seconds = 4 * 3600.0
     queue: str | None = None
     account: str | None = None
     directives: list[str] = []
     prologue: list[str] = []
+
+    @model_validator(mode="after")
+    def _range(self) -> Self:
+        _require_order(self.at_least, self.workers)
+        return self
 
 
 class Existing(Cluster):
@@ -152,7 +183,8 @@ class Existing(Cluster):
 
 
 Profile = Local | Node | Ssh | Queue | Existing
-_ANY: TypeAdapter[Profile] = TypeAdapter(Annotated[Profile, Field(discriminator="kind")])
+KINDS: dict[str, type[Profile]] = {"local": Local, "node": Node, "ssh": Ssh, "queue": Queue, "scheduler": Existing}
+OPTIONS = {"workers": "--workers", "performance_report": "--performance-report"}
 
 
 def is_loopback(place: str) -> bool:
@@ -171,18 +203,37 @@ def load_profile(name: str | None = None, **changes: Any) -> Profile:
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.yaml")))
         raise UsageError(f"there is no profile '{name}'; known: {known}, or the path of a .yaml file")
-    given = YAML(typ="safe").load(path.read_text()) or {}
-    settings = {"kind": "local", **given}
-    understood = ("workers",) if settings["kind"] == "local" else changes
-    settings |= {key: changes[key] for key in understood if changes.get(key) is not None}
+    settings = read_yaml(path) or {}
+    kind = _kind_of(settings, path)
+    asked = {key: value for key, value in changes.items() if value is not None}
+    for key in asked.keys() & OPTIONS.keys() - kind.model_fields.keys():
+        raise UsageError(f"{OPTIONS[key]} does not go with {path}", hint=f"a profile that has `{key}`: docs/cluster.md")
     try:
-        return _ANY.validate_python(settings)
+        return kind.model_validate(settings | {key: asked[key] for key in asked if key in kind.model_fields})
     except ValidationError as error:
-        raise UsageError(f"{path} is not a valid profile: {_readable(error)}") from error
+        told = "; ".join(_readable(problem, list(kind.model_fields)) for problem in error.errors())
+        raise UsageError(f"{path} is not a valid profile: {told}") from error
 
 
-def _readable(error: ValidationError) -> str:
-    return "; ".join(
-        ": ".join([".".join(str(part) for part in each["loc"][1:]), each["msg"]]).removeprefix(": ")
-        for each in error.errors()
+def _kind_of(settings: Any, path: Path) -> type[Profile]:
+    if not isinstance(settings, dict):
+        raise UsageError(f"{path} is not a valid profile: it has no lines of `key: value`")
+    kind = settings.get("kind", "local")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise UsageError(f"{path} is not a valid profile: kind: {kind!r} must be one of {', '.join(KINDS)}")
+    return KINDS[kind]
+
+
+def _readable(problem: Any, known: list[str]) -> str:
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(where, known, n=1)
+        return f"{where}: unknown key; " + (f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}")
+    told = problem["msg"].removeprefix("Value error, ")
+    if not where:  # of the profile as a whole
+        return told
+    return (
+        f"{where}: {told}"
+        if problem["type"] in ("value_error", "missing")
+        else f"{where}: {told} (got {problem['input']!r})"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
@@ -13,15 +14,18 @@ LISTENS = "0A"
 
 def listeners(processes: Iterable[int]) -> dict[tuple[str, int], int]:
     """Address and port of every listening TCP socket that one of the processes holds, with that process."""
-    found = {}
+    found: dict[tuple[str, int], int] = {}
     for process in processes:
-        held = _inodes(process)
-        for table in ("tcp", "tcp6"):
-            for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
-                local, state, inode = (line.split()[field] for field in (1, 3, 9))
-                if state == LISTENS and inode in held:
-                    found[_address(local)] = process
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile, and holds nothing
+            found |= dict.fromkeys(_listening(process), process)
     return found
+
+
+def _listening(process: int) -> list[tuple[str, int]]:
+    held = _inodes(process)
+    tables = [Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:] for table in ("tcp", "tcp6")]
+    sockets = [[line.split()[field] for field in (1, 3, 9)] for table in tables for line in table]
+    return [_address(local) for local, state, inode in sockets if state == LISTENS and inode in held]
 
 
 def _inodes(process: int) -> set[str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cluster.disturbing import undisturbed
+from tests.cluster.disturbing import cached, undisturbed
+from tests.cluster.holding import ENOUGH, HOLD
 from tests.cluster.hosts import Hosts, network
 from tests.cluster.sockets import listeners
 from tests.store.making import TOY, index_of, write_clips
@@ -52,7 +53,7 @@ def start_cluster(hosts: Hosts, folder: Path) -> None:
     settings = {f"DASK_DISTRIBUTED__SCHEDULER__{name}": value for name, value in SCHEDULER.items()}
     hosts.run(0, "distributed.cli.dask_scheduler", *place, *page, *tls("scheduler"), folder=folder, **settings)
     for number in (1, 2):
-        own = ["--nthreads", "1", "--host", hosts.address(number), "--preload", "tests.cluster.warm"]
+        own = ["--nthreads", "1", "--host", hosts.address(number), "--preload", "tests.cluster.holding"]
         address = f"tls://{hosts.address(0)}:{PORT}"
         hosts.run(number, "distributed.cli.dask_worker", address, *own, *page, *tls("worker"), folder=folder)
 
@@ -85,9 +86,11 @@ def test_a_host_that_is_cut_off_and_comes_back(hosts: Hosts, tmp_path: Path) -> 
     found = listeners(process.pid for process in family(hosts))
     outside = {address for address, _ in found if not ip_address(address).is_loopback}
     assert outside == {hosts.address(number) for number in range(3)}  # nothing on all interfaces
+    HOLD.touch()
     run = hosts.run(0, *program, "extract", "toy", "--out", "store", "--profile", "tls.yaml", folder=tmp_path)
-    until(lambda: len(list(Path("cache/features").glob("??/*"))) >= 3 or run.poll() is not None)
+    until(lambda: len(cached()) >= ENOUGH or run.poll() is not None)
     hosts.unplug(2)
+    HOLD.unlink()
     assert run.wait() == 0, (tmp_path / "host0.log").read_text()[-2000:]
     undisturbed(index, tmp_path)
     hosts.plug_in(2)

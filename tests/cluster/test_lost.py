@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from signal import SIGINT, SIGKILL
 
 import psutil
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from pipeline.errors import ClusterError
 from tests.cluster.conftest import Workers, journal
 from tests.cluster.disturbing import Disturbed, cached, undisturbed
+from tests.cluster.holding import ENOUGH, HOLD
 from tests.cluster.site import Site
 from tests.cluster.tasks import Troublesome
 from tests.store.making import TOY, extracted, index_of, write_clips
@@ -74,25 +76,32 @@ def test_a_worker_that_grows_beyond_its_memory(workers: Workers, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_client_that_is_killed(tmp_path: Path) -> None:
-    """SIGKILL: its workers and their decoders end with it, and the next run finds what was finished."""
+@pytest.mark.parametrize(("send", "number", "code"), [(os.kill, SIGKILL, -SIGKILL), (os.killpg, SIGINT, 130)])
+def test_a_client_that_is_ended(send: Callable[[int, int], None], number: int, code: int, tmp_path: Path) -> None:
+    """Killed, or Ctrl-C, which workers get too: they and their decoders end, and the next run finds what was done."""
     write_clips(tmp_path / "videos", 24)
     index = index_of(tmp_path / "videos", tmp_path / "data/index")
     Path("params.yaml").write_text(json.dumps(PARAMS))
     Path("node.yaml").write_text(PROFILE)
     command = [sys.executable, "-m", "tests.cluster.knowing_toy", "extract", "toy", "--profile", "node.yaml"]
-    preload = {"DASK_DISTRIBUTED__WORKER__PRELOAD": '["tests.cluster.warm"]'}
-    client = subprocess.Popen(command, env={**os.environ, **preload, "PYTHONPATH": str(ROOT)})
+    preload = {"DASK_DISTRIBUTED__WORKER__PRELOAD": '["tests.cluster.holding"]'}
+    environment = {**os.environ, **preload, "PYTHONPATH": str(ROOT)}
+    HOLD.touch()
+    with Path("said").open("wb") as said:
+        client = subprocess.Popen(command, env=environment, stderr=said, start_new_session=True)
     try:
-        until(lambda: len(cached()) >= 3 or client.poll() is not None)
+        until(lambda: len(cached()) >= ENOUGH or client.poll() is not None)
         family = psutil.Process(client.pid).children(recursive=True)
+        send(client.pid, number)
+        assert client.wait(timeout=300) == code
     finally:
         client.kill()
         client.wait()
     assert len(family) >= 2
+    assert "Traceback" not in Path("said").read_text()
     until(lambda: not [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE])
     kept = cached()
-    assert 3 <= len(kept) < 24
+    assert ENOUGH <= len(kept) < 24
     assert not Path("features/toy").exists()
 
     summary = extracted(index, tmp_path / "store")

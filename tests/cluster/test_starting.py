@@ -10,13 +10,15 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.cluster.conftest import QUIET
-from tests.cluster.sockets import free_port
+from tests.cluster.sockets import free_port, listeners
 from workflows.certificates import make_certificates
 from workflows.clusters import _queue
 from workflows.distributing import DaskExecutor
@@ -76,7 +78,8 @@ def test_the_same_profile_for_three_batch_systems(system: str, lines: list[str])
     with _queue(profile) as cluster:
         script = cluster.job_script()
     assert [line for line in lines if line not in script] == []
-    assert "--dashboard-address 127.0.0.1:0" in script
+    assert "--dashboard-address 127.0.0.1:0 --host 127.0.0.1" in script
+    assert "tls" not in script  # an option without a file would end the worker at once
 
 
 class Server:
@@ -139,3 +142,22 @@ def test_hosts_over_ssh(ssh_server: Server, tmp_path: Path) -> None:
     settings = {"device": "cpu", "dashboard": None, "wait": 120.0}
     profile = Ssh.model_validate({"kind": "ssh", **reach, **facts, **settings})
     assert sorted(DaskExecutor(profile, QUIET).map(str, range(6))) == list("012345")
+
+
+@pytest.mark.slow
+def test_without_certificates_no_worker_is_reached_from_elsewhere(ssh_server: Server) -> None:
+    reach = {"port": ssh_server.port, "key": ssh_server.key, "known_hosts": ssh_server.known_hosts, "user": "anyone"}
+    facts = {"hosts": ["127.0.0.1"], "host": "127.0.0.1", "device": "cpu", "dashboard": None, "wait": 120.0}
+    results = DaskExecutor(Ssh.model_validate({"kind": "ssh", **reach, **facts}), QUIET).map(str, range(6))
+    next(results)
+    found = listeners(each.pid for each in psutil.Process().children(recursive=True))
+    assert len(found) >= 3  # the worker, its nanny, its page
+    assert [place for place in found if not ip_address(place[0]).is_loopback] == []
+    assert len(list(results)) == 5
+
+
+@pytest.mark.slow
+def test_jobs_without_certificates(batch_system: None) -> None:
+    facts = {"workers": 1, "memory": "1 GiB", "host": "127.0.0.1", "device": "cpu", "dashboard": None, "wait": 120.0}
+    profile = Queue.model_validate({"kind": "queue", "insecure": True, **facts})
+    assert sorted(DaskExecutor(profile, QUIET).map(str, range(3))) == list("012")
