@@ -124,7 +124,13 @@ def run_sleeping(seconds: Sequence[float], *, each: int) -> tuple[float, float]:
 
     settings = profile(WORKERS, videos_per_task=each)
     campaign = Campaign(
-        sleep, seconds, place=Place(Path.cwd()), profile=settings, journal=Journal(None), workers=WORKERS
+        sleep,
+        seconds,
+        place=Place(Path.cwd()),
+        profile=settings,
+        journal=Journal(None),
+        workers=WORKERS,
+        tell=QUIET.say,
     )
     facts = {
         "processes": False,

@@ -60,8 +60,10 @@ class Campaign:
         profile: Cluster,
         journal: Journal,
         workers: int,
+        tell: Callable[[str], None],
     ) -> None:
-        self.journal = journal
+        self._journal = journal
+        self._tell = tell
         self._work = work
         self._takes_hours = getattr(work, "takes_hours", False)
         self._place = place
@@ -71,7 +73,6 @@ class Campaign:
         self._landed: SimpleQueue[str] = SimpleQueue()
         self._flights: dict[str, Flight] = {}
         self._turnarounds: list[float] = []
-        self._troubles: list[str] = []
         self._numbers = 0
         self._waiting: deque[Share] = deque()
         self._items = list(items)
@@ -82,11 +83,6 @@ class Campaign:
     @property
     def finished(self) -> bool:
         return not (self._items or self._waiting or self._flights)
-
-    def told(self) -> Iterator[str]:
-        """What went wrong since the last call."""
-        while self._troubles:
-            yield self._troubles.pop(0)
 
     def results(self, client: Any) -> Iterator[Any]:
         """Every item's result, once, as they come; after a SchedulerLostError it may be called again."""
@@ -148,7 +144,7 @@ class Campaign:
         oldest = min(alone, key=lambda flight: flight.started, default=None)
         usual = statistics.median(self._turnarounds) if self._turnarounds else 0.0
         if oldest and time.monotonic() - oldest.started > max(self._profile.patience, SLOW * usual):
-            self.journal.note("started again", items=[name_of(item) for item in oldest.share.items])
+            self._journal.note("started again", items=[name_of(item) for item in oldest.share.items])
             self._start(client, oldest.share)
 
     def _next_landed(self) -> list[str]:
@@ -196,7 +192,7 @@ class Campaign:
             yield from self._blame(flight.share)
             return
         self._turnarounds.append(time.monotonic() - flight.started)
-        self.journal.write(report.worker, report.events)
+        self._journal.write(report.worker, report.events)
         self._drop_twin(flight.share)
         if report.full is not None:
             self._addresses = _addresses(flight.future.client)
@@ -216,14 +212,14 @@ class Campaign:
         avoid = share.avoid | {report.address}
         if report.full is not None and avoid.issuperset(self._addresses):
             raise report.full
-        self.journal.note("disk full", full=report.worker)
-        self._troubles.append(f"the disk of {report.worker} is full")
+        self._journal.note("disk full", full=report.worker)
+        self._tell(f"the disk of {report.worker} is full")
         self._waiting.append(self._share(share.items[len(report.results) :], tries=share.tries, avoid=avoid))
 
     def _blame(self, share: Share) -> Iterator[Any]:
         names = [name_of(item) for item in share.items]
-        self.journal.note("lost", items=names, tries=share.tries + 1)
-        self._troubles.append(f"a worker was lost with {', '.join(names)}")
+        self._journal.note("lost", items=names, tries=share.tries + 1)
+        self._tell(f"a worker was lost with {', '.join(names)}")
         if any(flight.share.number == share.number for flight in self._flights.values()):
             return  # its twin goes on
         if share.tries + 1 < self._profile.attempts:
@@ -237,7 +233,7 @@ class Campaign:
         answer = getattr(self._work, "give_up", None)
         if answer is None:
             raise WorkerDiedError(f"'{name_of(item)}': {reason}", hint="framescribe cluster check, and the logs")
-        self.journal.note("given up", items=[name_of(item)])
+        self._journal.note("given up", items=[name_of(item)])
         return answer(item, reason)
 
     def _drop_twin(self, share: Share) -> None:

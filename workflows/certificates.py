@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ROLES = ("scheduler", "worker", "client")
 HOSTS = ("localhost", "127.0.0.1")
 CLOCKS_DIFFER = timedelta(minutes=5)
+LONGEST = 36500  # days
 
 
 def make_certificates(folder: Path, *, hosts: Sequence[str] = (), days: int = 365) -> list[Path]:
@@ -32,17 +33,16 @@ def make_certificates(folder: Path, *, hosts: Sequence[str] = (), days: int = 36
             f"{folder} is no empty folder; certificates that are in use are not overwritten",
             hint="framescribe cluster certs --out ANOTHER_FOLDER",
         )
-    if days < 1:
-        raise UsageError(f"--days is {days}, it must be at least 1")
+    if not 1 <= days <= LONGEST:
+        raise UsageError(f"--days is {days}, it must be from 1 to {LONGEST}")
+    names = [_alternative(host) for host in dict.fromkeys([*HOSTS, *hosts])]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _certificate("framescribe", authority_key.public_key(), days=days, signer=authority_key)
     written = _write(folder, "ca", authority, authority_key)
     for role in ROLES:
         key = ec.generate_private_key(ec.SECP256R1())
-        signed = _certificate(
-            role, key.public_key(), days=days, signer=authority_key, issuer=authority, hosts=[*HOSTS, *hosts]
-        )
+        signed = _certificate(role, key.public_key(), days=days, signer=authority_key, issuer=authority, names=names)
         written += _write(folder, role, signed, key)
     return written
 
@@ -54,7 +54,7 @@ def _certificate(
     days: int,
     signer: EllipticCurvePrivateKey,
     issuer: x509.Certificate | None = None,
-    hosts: Sequence[str] = (),
+    names: Sequence[x509.GeneralName] = (),
 ) -> x509.Certificate:
     """Signed by `issuer`; without one, an authority that signs itself."""
     from cryptography import x509
@@ -72,13 +72,28 @@ def _certificate(
         .not_valid_before(now - CLOCKS_DIFFER)
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(_usage(signs=issuer is None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)  # type: ignore[arg-type]
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
-    if hosts:
-        names = x509.SubjectAlternativeName([_alternative(host) for host in dict.fromkeys(hosts)])
-        builder = builder.add_extension(names, critical=False)
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(signer, hashes.SHA256())
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    """Python 3.13 trusts no authority that does not say that it signs."""
+    from cryptography import x509
+
+    other = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+        **dict.fromkeys(other, False),
+    )
 
 
 def _alternative(host: str) -> x509.GeneralName:
@@ -87,7 +102,11 @@ def _alternative(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ip_address(host))
     except ValueError:
+        pass
+    try:
         return x509.DNSName(host)
+    except ValueError as error:
+        raise UsageError(f"--host '{host}' is neither an address nor a name in ASCII") from error
 
 
 def _write(folder: Path, name: str, certificate: x509.Certificate, key: EllipticCurvePrivateKey) -> list[Path]:

@@ -19,7 +19,7 @@ from pipeline.errors import ClusterError
 from workflows.clusters import opened, worker_count
 from workflows.distributing import place_of
 from workflows.pieces import Place
-from workflows.profiles import Cluster
+from workflows.profiles import Cluster, Node, Queue
 
 # Must be the same everywhere
 PACKAGES = ("framescribe", "torch", "numpy", "av", "decord", "safetensors", "distributed")
@@ -114,6 +114,8 @@ def _weights_hash(name: str) -> str:
 def check(profile: Cluster, *, weights: Sequence[str]) -> list[Fitness]:
     """Start the cluster, ask every worker that came within `wait`, stop it."""
     question = Question(place_of(profile), uuid4().hex, tuple(weights), profile.device)
+    if isinstance(profile, Node | Queue):
+        profile = profile.model_copy(update={"at_least": None})  # all of them: none would come without work
     folder = token_folder()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / question.token).write_text(question.token)
@@ -128,8 +130,8 @@ def check(profile: Cluster, *, weights: Sequence[str]) -> list[Fitness]:
     return [_judged(worker, each, question, expected, seen) for worker, each in sorted(answers.items())]
 
 
-def _ask(client: Any, question: Question, profile: Cluster) -> dict[str, tuple[Answer, float]]:
-    """Answers by worker, each with how far its clock is off."""
+def _ask(client: Any, question: Question, profile: Cluster) -> dict[str, tuple[Answer | Exception, float]]:
+    """Answers by worker, each with how far its clock is off; the error of a worker that cannot answer."""
     try:
         client.wait_for_workers(max(worker_count(profile), 1), timeout=profile.wait)
     except TimeoutError:
@@ -139,15 +141,25 @@ def _ask(client: Any, question: Question, profile: Cluster) -> dict[str, tuple[A
                 hint="the logs of the batch system, of ssh or of the containers tell why",
             ) from None
     sent = time.time()
-    answers: Mapping[str, Answer] = client.run(answer, question)
+    answers: Mapping[str, Answer | Exception] = client.run(answer, question, on_error="return")
     took = time.time() - sent
-    return {worker: (each, max(0.0, sent - each.clock, each.clock - sent - took)) for worker, each in answers.items()}
+
+    def off(each: Answer | Exception) -> float:
+        return 0.0 if isinstance(each, Exception) else max(0.0, sent - each.clock, each.clock - sent - took)
+
+    return {worker: (each, off(each)) for worker, each in answers.items()}
 
 
 def _judged(
-    worker: str, given: tuple[Answer, float], question: Question, weights: Mapping[str, str], seen: set[str]
+    worker: str,
+    given: tuple[Answer | Exception, float],
+    question: Question,
+    weights: Mapping[str, str],
+    seen: set[str],
 ) -> Fitness:
     found, clock = given
+    if isinstance(found, Exception):  # another version of the code, or none, or no such folder
+        return Fitness(worker, "", "", [f"cannot answer: {getattr(found, 'message', None) or repr(found)}"])
     theirs, own = found.versions, versions()
     problems = [f"{name} is {theirs.get(name)}, here {own[name]}" for name in own if theirs.get(name) != own[name]]
     if found.token != question.token:

@@ -50,11 +50,14 @@ def _check(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     if not machine.is_cluster:
         raise UsageError("this profile has no cluster", hint="framescribe doctor looks at this machine")
     from workflows.checking import as_rows, as_summary, check
+    from workflows.clusters import worker_count
 
     known = load_params().extract.values() if PARAMS_FILE.is_file() else []
     weights = sorted({each.weights for each in known} - set(WITHOUT_FILE))
     found = check(machine.profile, weights=weights)
     console.table(("worker", "host", "devices", "state"), as_rows(found))
+    if len(found) < worker_count(machine.profile):
+        console.say(f"{len(found)} of {worker_count(machine.profile)} workers came within {machine.profile.wait:.0f} s")
     unfit = [each for each in found if each.problems]
     summary = {"workers": as_summary(found), "weights": weights, "fit": not unfit}
     if not unfit:

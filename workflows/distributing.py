@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from workflows.pieces import VARIABLES, Place, require_own
 from workflows.profiles import Cluster, Existing
 
 RESUME = "run the same command: what was finished is kept"
-LOGS_SECONDS = 5.0  # for all workers to hand in their logs; one that hangs shall not hold up the end
+LOGS_SECONDS = 5.0  # for a worker to hand in its log; one that hangs shall not hold up the end
 
 
 @dataclass(frozen=True)
@@ -35,33 +36,48 @@ class DaskExecutor:
         if not items:
             return
         journal = Journal.opened(self.profile.logs)
-        place = place_of(self.profile)
-        campaign = Campaign(work, items, place=place, profile=self.profile, journal=journal, workers=self.workers)
+        campaign = Campaign(
+            work,
+            items,
+            place=place_of(self.profile),
+            profile=self.profile,
+            journal=journal,
+            workers=self.workers,
+            tell=self._tell,
+        )
         seconds = CONNECT
-        while not campaign.finished:
-            with opened(self.profile, seconds=seconds) as client:
-                self.console.say(f"cluster: {client.scheduler.address}, dashboard: {client.dashboard_link}")
-                try:
-                    yield from self._results(campaign, client)
-                except SchedulerLostError as error:
-                    seconds = self._waiting_time(error, journal)
-        if journal.folder is not None:
-            self.console.say(f"cluster: logs in {journal.folder}")
+        try:
+            while not campaign.finished:
+                with opened(self.profile, seconds=seconds) as client:
+                    self._tell(f"{client.scheduler.address}, {_dashboard(client, self.profile)}")
+                    try:
+                        yield from self._results(campaign, client, journal)
+                    except SchedulerLostError as error:
+                        seconds = self._waiting_time(error, journal)
+        finally:  # whoever looks for the reason of an error needs them most
+            if journal.folder is not None and journal.folder.is_dir():
+                self._tell(f"logs in {journal.folder}")
 
-    def _results(self, campaign: Campaign, client: Any) -> Iterator[Any]:
-        with _performance_report(client, self.profile.performance_report):
-            for result in campaign.results(client):
-                for trouble in campaign.told():
-                    self.console.say(f"cluster: {trouble}")
-                yield result
-        _gather_logs(client, campaign.journal)
+    def _tell(self, text: str) -> None:
+        self.console.say(f"cluster: {text}")
+
+    def _results(self, campaign: Campaign, client: Any, journal: Journal) -> Iterator[Any]:
+        try:
+            with _performance_report(client, self.profile.performance_report):
+                yield from campaign.results(client)
+        except SchedulerLostError:  # there is nobody to ask
+            raise
+        except Exception:
+            _gather_logs(client, journal)
+            raise
+        _gather_logs(client, journal)
 
     def _waiting_time(self, error: SchedulerLostError, journal: Journal) -> float:
         """How long to wait for a scheduler that is not ours; our own ends with this process."""
         journal.note("scheduler lost")
         if not isinstance(self.profile, Existing):
             raise ClusterError("the scheduler ended", hint=RESUME) from error
-        self.console.say(f"cluster: the scheduler is gone; waiting {self.profile.reconnect:.0f} s for it to come back")
+        self._tell(f"the scheduler is gone; waiting {self.profile.reconnect:.0f} s for it to come back")
         return self.profile.reconnect
 
 
@@ -82,10 +98,31 @@ def _performance_report(client: Any, path: Path | None) -> Iterator[None]:
         yield
 
 
+def _dashboard(client: Any, profile: Cluster) -> str:
+    return "no dashboard" if profile.dashboard is None else f"dashboard: {client.dashboard_link}"
+
+
 def _gather_logs(client: Any, journal: Journal) -> None:
     """Of the workers that answer."""
     if journal.folder is None:
         return
-    with suppress(TimeoutError, OSError):
-        logs: Mapping[str, Any] = client.sync(client.scheduler.worker_logs, callback_timeout=LOGS_SECONDS)
-        journal.gather(logs)
+    try:
+        names = {address: str(each["name"]) for address, each in client.scheduler_info()["workers"].items()}
+        logs = client.sync(_logs, client.scheduler, list(names), callback_timeout=2 * LOGS_SECONDS)
+    except (TimeoutError, OSError):
+        return
+    for address, lines in logs.items():
+        journal.gather(names[address], lines)
+
+
+async def _logs(scheduler: Any, addresses: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """dask's own lines of each worker, oldest first; nothing of one that hangs."""
+
+    async def ask(address: str) -> dict[str, list[tuple[str, str]]]:
+        try:
+            return await asyncio.wait_for(scheduler.worker_logs(workers=[address]), LOGS_SECONDS)
+        except (TimeoutError, OSError):
+            return {}
+
+    found = await asyncio.gather(*(ask(address) for address in addresses))
+    return {address: list(reversed(lines)) for each in found for address, lines in each.items()}

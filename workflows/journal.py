@@ -33,10 +33,9 @@ class Journal:
         """Something the client saw."""
         self.write("client", [{"time": time.time(), "event": event, **facts}])
 
-    def gather(self, logs: Mapping[str, Iterable[tuple[str, str]]]) -> None:
-        """dask's own lines of each worker, at the end."""
-        for address, lines in logs.items():
-            self.write(address, [{"event": "log", "level": level, "text": text} for level, text in lines])
+    def gather(self, worker: str, lines: Iterable[tuple[str, str]]) -> None:
+        """dask's own lines of a worker, at the end."""
+        self.write(worker, [{"event": "log", "level": level, "text": text} for level, text in lines])
 
 
 def _file_name(worker: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import DiskFullError, UsageError
+from pipeline.errors import DiskFullError, InputError, UsageError
 
 # Those that travel. No others: they may hold secrets.
 VARIABLES = (
@@ -37,8 +38,15 @@ class Place:
 
     def enter(self) -> None:
         os.environ.update(self.environment)
-        if Path.cwd() != self.folder:
+        if Path.cwd() == self.folder:
+            return
+        try:
             os.chdir(self.folder)
+        except OSError as error:
+            raise InputError(
+                f"worker {socket.gethostname()} has no folder {self.folder}: {error.strerror}",
+                hint="`folder` in the profile is this project's folder as workers see it; framescribe cluster check",
+            ) from error
 
 
 @dataclass(frozen=True)

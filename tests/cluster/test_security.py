@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import ssl
 import stat
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 import pytest
 
 from pipeline.cli import main
+from pipeline.console import Console
 from pipeline.errors import InputError, UsageError
-from tests.cluster.conftest import Workers
+from tests.cluster.conftest import QUIET, Workers
 from tests.cluster.sockets import listeners
 from workflows.certificates import ROLES, make_certificates
 from workflows.clusters import security_of
-from workflows.profiles import load_profile
+from workflows.distributing import DaskExecutor
+from workflows.profiles import Node, load_profile
 
 LISTENERS = 4  # at least: the scheduler, its page, and a worker with its nanny
 
@@ -78,6 +82,9 @@ def test_certificates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["cluster", "certs"]) == 2  # they may be in use
     assert main(["cluster", "certs", "--out", "certs/ca.pem"]) == 2  # a file
     assert main(["cluster", "certs", "--out", "new", "--days", "0"]) == 2
+    assert main(["cluster", "certs", "--out", "new", "--days", "9999999"]) == 2
+    assert main(["cluster", "certs", "--out", "new", "--host", "m\u00fcnchen"]) == 2
+    assert not Path("new").exists()
     assert shakes_hands("certs", "certs")
     make_certificates(tmp_path / "others")
     assert not shakes_hands("certs", "others")
@@ -90,6 +97,7 @@ def shakes_hands(server: str, client: str) -> bool:
     for place, role in ((Path(server), "scheduler"), (Path(client), "client")):
         context = ssl.create_default_context(purposes[role], cafile=str(place / "ca.pem"))
         context.check_hostname, context.verify_mode = False, ssl.CERT_REQUIRED
+        context.verify_flags |= ssl.VERIFY_X509_STRICT  # as it is from Python 3.13 on
         context.load_cert_chain(place / f"{role}.pem", place / f"{role}-key.pem")
         sides.append(context)
     return _handshake(*sides)
@@ -122,6 +130,45 @@ def test_check_says_what_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "1 workers, all fit" in capsys.readouterr().out
     assert list(Path(os.environ["FRAMESCRIBE_CACHE"], "checks").iterdir()) == []
     assert main(["cluster", "check", "--profile", "laptop"]) == 2
+
+
+def test_check_asks_all_workers_of_a_profile_that_starts_with_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = profile_file(tmp_path, kind="node", workers=2, at_least=0, dashboard="null")
+    assert main(["cluster", "check", "--profile", path]) == 0
+    assert "2 workers, all fit" in capsys.readouterr().out
+
+
+def test_a_worker_without_the_folder_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = profile_file(tmp_path, kind="node", workers=1, dashboard="null", folder=tmp_path / "nowhere")
+    assert main(["cluster", "check", "--profile", path]) == 9
+    assert f"has no folder {tmp_path}/nowhere: No such file" in capsys.readouterr().err
+    with pytest.raises(InputError, match=rf"has no folder {tmp_path}/nowhere"):
+        list(DaskExecutor(load_profile(path), QUIET).map(str, [1]))  # type: ignore[arg-type]
+
+
+SECRET = "open-sesame-0123456789"  # noqa: S105 - of nothing
+PAGES = ("info/main/workers.html", "info/main/logs.html", "info/main/exceptions.html", "json/identity.json", "metrics")
+
+
+def test_no_secret_is_shown_or_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what the environment holds nor a key of the throw-away certificates: output, dashboard, logs, report."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    settings = {"workers": 1, "device": "cpu", "performance_report": Path("page.html")}
+    results = DaskExecutor(Node.model_validate({"kind": "node", **settings}), Console()).map(str, range(3))
+    next(results)
+    told = capsys.readouterr().out
+    (link,) = re.findall(r"dashboard: (http://127\.0\.0\.1:\d+/)status", told)
+    shown = [urlopen(link + page, timeout=60).read().decode() for page in PAGES]  # noqa: S310 - see the line above
+    assert len(list(results)) == 2
+    kept = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(kept) >= 2
+    for text in [told, *shown, *kept]:
+        assert SECRET not in text
+        assert "PRIVATE KEY" not in text
 
 
 def test_check_sees_a_worker_in_another_folder(

@@ -1,4 +1,4 @@
-"""The page of how a cluster spent its time."""
+"""What is told while a cluster works, the logs of each worker, and the page of how the time was spent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
+from pipeline.console import Console
+from pipeline.errors import WorkerDiedError
+from tests.cluster.conftest import Workers
+from tests.cluster.tasks import Troublesome, dies
 from tests.store.making import TOY, index_of
+from workflows.distributing import DaskExecutor
 
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {"toy": TOY}, "train": {}}
 
@@ -27,6 +32,34 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+def test_a_lost_worker_is_told_even_when_no_result_comes(
+    workers: Workers, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """And the logs, one file a worker, are named when the run ends with an error too."""
+    quiet = workers(1, attempts=1)
+    executor = DaskExecutor(quiet.profile, Console())
+    with pytest.raises(WorkerDiedError, match="'dies': it took its worker down"):
+        list(executor.map(dies, ["dies"]))
+    told = capsys.readouterr().out
+    assert "no dashboard" in told
+    assert "cluster: a worker was lost with dies" in told
+    assert "cluster: logs in logs/" in told
+    assert [path.stem for path in sorted(tmp_path.glob("logs/*/*"))] == ["client"]
+
+
+def test_each_worker_has_one_file_of_lines(workers: Workers, tmp_path: Path) -> None:
+    """What it did, then what dask said of it, oldest first."""
+    list(workers(2, videos_per_task=1).map(Troublesome(), ["a", "b", "c", "d"]))
+    files = sorted(tmp_path.glob("logs/*/*.jsonl"))
+    assert [path.name for path in files] == ["0.jsonl", "1.jsonl"]
+    for path in files:
+        lines = [json.loads(line) for line in path.open()]
+        assert {line["worker"] for line in lines} == {path.stem}
+        said = [line["text"][:23] for line in lines if line["event"] == "log"]
+        assert said == sorted(said)
+        assert said
 
 
 @pytest.mark.slow
