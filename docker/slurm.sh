@@ -53,7 +53,7 @@ address=$(sed -n 's/.*"address": "\([^"]*\)".*/\1/p' "$job/scheduler.json")
 [ -n "$address" ] || { echo "slurm.sh: the scheduler did not start within two minutes" >&2; exit 1; }
 
 # shellcheck disable=SC2046
-srun --kill-on-bad-exit=0 "${inside[@]}" dask worker "$address" --nthreads 1 --memory-limit 0 --no-dashboard \
+srun --kill-on-bad-exit=0 "${inside[@]}" dask worker "$address" --nthreads 1 --memory-limit 0 --dashboard-address 127.0.0.1:0 \
   --local-directory "${TMPDIR:-/tmp}" $(tls worker) & servers+=($!)
 
 device=${DEVICE:-$([ -n "${SLURM_GPUS_PER_TASK:-}${SLURM_JOB_GPUS:-}" ] && echo cuda || echo cpu)}

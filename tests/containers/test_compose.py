@@ -11,9 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from ruamel.yaml import YAML
 
+from tests.cluster.sockets import listeners
 from tests.containers.dockerfile import ROOT
 from tests.containers.processes import free_port, running
 from workflows.certificates import make_certificates
@@ -102,13 +104,18 @@ def test_its_commands_make_a_cluster_that_speaks_nothing_but_tls(tmp_path: Path)
         for name in ("scheduler", "worker"):
             command = _command(name, certificates=tmp_path / "certs", port=port)
             environment = {**os.environ, **services()[name]["environment"], "HOME": str(tmp_path)}
-            stack.enter_context(running(command, env=environment, log=tmp_path / f"{name}.log"))
+            last = stack.enter_context(running(command, env=environment, log=tmp_path / f"{name}.log"))
         with opened(profile, seconds=120) as client:
             client.wait_for_workers(1, timeout=120)
             workers = client.scheduler_info()["workers"]
 
             assert client.submit(os.path.basename, "/a/video").result(timeout=60) == "video"
             assert all(address.startswith("tls://") for address in workers)
+            encrypted = {*workers, *(facts["nanny"] for facts in workers.values())}
+            family = [psutil.Process(last.pid), *psutil.Process(last.pid).children(recursive=True)]
+            ports = {port: address for address, port in listeners(each.pid for each in family)}
+            pages = {port: ports[port] for port in ports.keys() - {int(each.rpartition(":")[2]) for each in encrypted}}
+            assert list(pages.values()) == ["127.0.0.1"], "the worker's page, which is not encrypted"
         with pytest.raises(OSError, match=r"tcp://127.0.0.1"):
             Client(f"tcp://127.0.0.1:{port}", timeout=3, set_as_default=False)
 

@@ -78,6 +78,13 @@ def test_the_dashboard_is_not_served_to_the_cluster() -> None:
     assert address.startswith("127.0.0.1:")
 
 
+def test_the_page_of_a_worker_is_for_its_pod_alone() -> None:
+    """It is not encrypted; `--no-dashboard` would leave its port open to all."""
+    worker = next(each for each in containers() if each["name"] == "worker")
+
+    assert worker["args"][worker["args"].index("--dashboard-address") + 1] == "127.0.0.1:0"
+
+
 def test_the_profile_reaches_the_service(tmp_path: Path) -> None:
     (config,) = [manifest for manifest in MANIFESTS if manifest["kind"] == "ConfigMap"]
     (tmp_path / "profile.yaml").write_text(config["data"]["profile.yaml"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_is_a_valid_script() -> None:
     subprocess.run(["bash", "-n", SCRIPT], check=True)
     assert os.access(SCRIPT, os.X_OK)
+
+
+def test_no_page_is_served_to_other_machines() -> None:
+    """Neither the scheduler's nor a worker's is encrypted; `--no-dashboard` would leave a worker's port open to all."""
+    commands = re.findall(r"dask (scheduler|worker)\b(.*?) &", SCRIPT.read_text().replace("\\\n", ""))
+
+    assert {name: "--dashboard-address 127.0.0.1:0" in options for name, options in commands} == {
+        "scheduler": True,
+        "worker": True,
+    }
 
 
 def test_it_is_refused_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
