@@ -21,8 +21,19 @@ from workflows.distributing import place_of
 from workflows.pieces import Place
 from workflows.profiles import Cluster, Node, Queue
 
-# Must be the same everywhere
-PACKAGES = ("framescribe", "torch", "numpy", "av", "decord", "safetensors", "distributed")
+PACKAGES = (  # must be the same everywhere, or missing everywhere
+    "framescribe",
+    "torch",
+    "torchvision",
+    "timm",
+    "onnxruntime",
+    "openvino",
+    "numpy",
+    "av",
+    "decord",
+    "safetensors",
+    "distributed",
+)
 OWN = ("pipeline", "extractors", "models", "workflows")
 CLOCK = 5.0  # seconds that a clock may differ
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,8 +94,13 @@ def _performance_report(client: Any, path: Path | None) -> Iterator[None]:
     from distributed import performance_report
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with client.as_current(), performance_report(filename=str(path)):
-        yield
+    with client.as_current(), ExitStack() as stack:
+        stack.enter_context(performance_report(filename=str(path)))
+        try:
+            yield
+        except SchedulerLostError:
+            stack.pop_all()  # there is nobody to ask for the page
+            raise
 
 
 def _dashboard(client: Any, profile: Cluster) -> str:
@@ -107,7 +112,7 @@ def _gather_logs(client: Any, journal: Journal) -> None:
     if journal.folder is None:
         return
     try:
-        names = {address: str(each["name"]) for address, each in client.scheduler_info()["workers"].items()}
+        names = {address: str(each["name"]) for address, each in client.scheduler_info().get("workers", {}).items()}
         logs = client.sync(_logs, client.scheduler, list(names), callback_timeout=2 * LOGS_SECONDS)
     except (TimeoutError, OSError):
         return

@@ -37,7 +37,10 @@ def test_a_scheduler_that_comes_back(site: Site, clips: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_does_not_come_back(site: Site, clips: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("report", [None, Path("page.html")])
+def test_a_scheduler_that_does_not_come_back(report: Path | None, site: Site, clips: Path, tmp_path: Path) -> None:
+    """Also when a page was asked for, which only that scheduler could have written."""
+    settings = {"reconnect": 2.0, "performance_report": report}
     index = index_of(clips, tmp_path / "index")
 
     def kill(number: int) -> None:
@@ -45,7 +48,7 @@ def test_a_scheduler_that_does_not_come_back(site: Site, clips: Path, tmp_path: 
             site.kill_scheduler()
 
     with pytest.raises(ClusterError, match="did not answer within 2 s") as caught:
-        extracted(index, tmp_path / "store", executor=Disturbed(site.executor(reconnect=2.0), kill))
+        extracted(index, tmp_path / "store", executor=Disturbed(site.executor(**settings), kill))
     assert "the same command goes on" in caught.value.hint
     kept = cached()
     assert len(kept) >= 4
