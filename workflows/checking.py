@@ -36,6 +36,7 @@ PACKAGES = (  # must be the same everywhere, or missing everywhere
 )
 OWN = ("pipeline", "extractors", "models", "workflows")
 CLOCK = 5.0  # seconds that a clock may differ
+MISSING = "missing"
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _weights_hash(name: str) -> str:
     try:
         return file_sha256(converted_path(name))
     except OSError as error:
-        return str(error.strerror)
+        return f"{MISSING} ({error.strerror})"
 
 
 def check(profile: Cluster, *, weights: Sequence[str]) -> list[Fitness]:
@@ -177,12 +178,20 @@ def _judged(
         problems.append(f"does not see this project's folder ({found.token})")
     elif f"{question.token}-{found.host}-{found.process}" not in seen:
         problems.append("what it writes is not seen here: its folder is another one")
-    problems += [f"weights {name}: {each}" for name, each in found.weights.items() if each != weights[name]]
+    problems += [_of_weights(name, each, weights[name]) for name, each in found.weights.items()]
     if question.device == "cuda" and found.devices == "no GPU":
         problems.append("has no GPU that torch can use")
     if clock > CLOCK:
         problems.append(f"its clock is off by {clock:.0f} s")
-    return Fitness(worker, found.host, found.devices, problems)
+    return Fitness(worker, found.host, found.devices, [problem for problem in problems if problem])
+
+
+def _of_weights(name: str, there: str, here: str) -> str:
+    if there.startswith(MISSING):  # here too, perhaps: then `framescribe weights fetch` is what is left to do
+        return f"weights {name}: {there}"
+    return (
+        "" if there == here else f"weights {name}: {there[:12]}, here {here if here.startswith(MISSING) else here[:12]}"
+    )
 
 
 def as_rows(found: Sequence[Fitness]) -> list[tuple[str, str, str, str]]:
