@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import FramescribeError, InputError, MissingToolError, UsageError
-from pipeline.publish import publishing
+from pipeline.publish import named_when_full, publishing
 
 PROTOCOLS = ("s3", "gs", "abfs", "file", "memory")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -60,7 +60,7 @@ def facts_of(url: str, *, refresh: bool = False) -> Facts:
 
 def fetch(url: str, local: Path) -> None:
     """Publish the object as a file of this machine."""
-    with publishing(local) as temporary, _told(url) as (files, path):
+    with publishing(local) as temporary, _told(url) as (files, path), named_when_full(local):
         files.get_file(path, str(temporary))
 
 

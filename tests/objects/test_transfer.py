@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError, MissingToolError, UsageError
+from pipeline.errors import DiskFullError, InputError, MissingToolError, UsageError
 from pipeline.objects import transfer
 from tests.objects.conftest import SECRET
 
@@ -24,6 +25,19 @@ def test_what_is_sent_is_what_comes_back(protocol: str, bucket: str, tmp_path: P
     transfer.remove(f"{place}/deep/one.bin")
     with pytest.raises(transfer.AbsentError, match="nothing at"):
         transfer.below(place)
+
+
+def test_a_full_disk_is_not_blamed_on_the_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker whose disk is full hands its work to others; any other error would end the run."""
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(MemoryFileSystem, "get_file", no_room)
+    with pytest.raises(DiskFullError, match=f"no room to write {tmp_path}/back"):
+        transfer.fetch("memory://far/one", tmp_path / "back")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_mark_of_the_content_changes_with_it(bucket: str, tmp_path: Path) -> None:
