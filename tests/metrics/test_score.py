@@ -92,7 +92,7 @@ def test_raw_sentences_score_as_their_tokens_do_and_say_how(java: JavaRuntime) -
     ("hypotheses", "references", "message"),
     [
         ({"a": "x"}, {"a": ["x"], "b": ["y"]}, r"1 without a sentence \(b\)"),
-        (dict.fromkeys("abcde", "x"), {"a": ["x"]}, r"4 without references \(b, c, d, \.\.\.\)"),
+        (dict.fromkeys("abcdefgh", "x"), {"a": ["x"]}, r"7 without references \(b, c, d, e, f and 2 more\)"),
         ({"a": "x"}, {"b": ["y"]}, r"1 without a sentence \(b\); 1 without references \(a\)"),
         ({"a": "x"}, {"a": []}, r"1 with an empty list of references \(a\)"),
         ({}, {}, "no sentence to score"),
