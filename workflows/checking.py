@@ -189,9 +189,7 @@ def _judged(
 def _of_weights(name: str, there: str, here: str) -> str:
     if there.startswith(MISSING):  # here too, perhaps: then `framescribe weights fetch` is what is left to do
         return f"weights {name}: {there}"
-    return (
-        "" if there == here else f"weights {name}: {there[:12]}, here {here if here.startswith(MISSING) else here[:12]}"
-    )
+    return "" if there == here else f"weights {name}: {there[:12]}, here {here.partition(' ')[0][:12]}"
 
 
 def as_rows(found: Sequence[Fitness]) -> list[tuple[str, str, str, str]]:
