@@ -17,13 +17,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
-from extractors.windows import StagedExtractor, resized, without_prefix
+from extractors.resizing import Library, Resizing
+from extractors.windows import StagedExtractor, without_prefix
 
 VERSION = 1
 TAKES: Takes = "clips"
 WINDOW = 16  # frames of the mean clip, and of what fc6 can take
 CROP, TOP, LEFT = 112, 8, 29  # of a picture of 128 x 171; a rounded centre would be 30
 PICTURE = (128, 171)  # height, width
+RESIZING = Resizing(method="torch_float", antialias=False)  # as OpenCV, within one grey level
 # The convolutions before each pooling: (name, channels in, channels out)
 Levels = Sequence[Sequence[tuple[str, int, int]]]
 LEVELS: Levels = (
@@ -75,24 +77,17 @@ def caffe_pool(clips: Tensor, *, depth: int) -> Tensor:
     return F.max_pool3d(clips, size, stride=size, ceil_mode=True)
 
 
-def picture(frame: np.ndarray, *, direct: bool) -> Tensor:
-    """BGR pixels (3, 112, 112): the centre of a picture of 171 x 128, or the frame itself at 112 x 112.
-
-    Without antialiasing, as OpenCV resizes.
-    """
-    bgr = torch.from_numpy(frame).permute(2, 0, 1).flip(0)
-    if direct:
-        return resized(bgr, [CROP, CROP], antialias=False)
-    return resized(bgr, list(PICTURE), antialias=False)[:, TOP : TOP + CROP, LEFT : LEFT + CROP]
+def picture(frame: np.ndarray, *, direct: bool, resizing: Resizing = RESIZING) -> Tensor:
+    """BGR pixels (3, 112, 112): the centre of a picture of 171 x 128, or the frame itself at 112 x 112."""
+    bgr = resizing(frame, (CROP, CROP) if direct else PICTURE).flip(0).float()
+    return bgr if direct else bgr[:, TOP : TOP + CROP, LEFT : LEFT + CROP]
 
 
-def describe(*, direct: bool) -> dict[str, Any]:
+def describe(*, direct: bool, resizing: Resizing) -> dict[str, Any]:
     return {
         "resize": [CROP, CROP] if direct else list(PICTURE),
         "crop": [0, 0] if direct else [TOP, LEFT],
-        "interpolation": "bilinear",
-        "antialias": False,
-        "resize_library": "torch float, rounded",
+        **resizing.describe(),
         "scale": "0..255",
         "mean": "clip of 16 frames in the weights, centre crop",
         "channels": "BGR",
@@ -100,13 +95,22 @@ def describe(*, direct: bool) -> dict[str, Any]:
 
 
 class C3dExtractor(StagedExtractor):
-    def __init__(self, network: C3d, *, outputs: Sequence[str], window: int, device: str, direct: bool) -> None:
-        self.direct = direct
-        self.preprocessing = describe(direct=direct)
+    def __init__(
+        self,
+        network: C3d,
+        *,
+        outputs: Sequence[str],
+        window: int,
+        device: str,
+        direct: bool,
+        resize: Library = "published",
+    ) -> None:
+        self.direct, self.resizing = direct, RESIZING.by(resize)
+        self.preprocessing = describe(direct=direct, resizing=self.resizing)
         super().__init__(network, outputs=outputs, window=window, side=CROP, device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
-        return picture(frame, direct=self.direct)
+        return picture(frame, direct=self.direct, resizing=self.resizing)
 
 
 def map_published(tree: Any) -> dict[str, Tensor]:
@@ -149,10 +153,12 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = WINDOW,
     device: str = "cpu",
+    resize: Library = "published",
     direct: bool = False,
 ) -> C3dExtractor:
     """`direct` resizes frames straight to 112 x 112, as dualAFR does."""
     require_outputs(outputs, known=OUTPUTS, network=network)
     if window != WINDOW and {"fc6", "fc7"} & set(outputs):
         raise ExtractorError(f"fc6 and fc7 take windows of {WINDOW} frames, not {window}")
-    return C3dExtractor(load(network, weights), outputs=outputs, window=window, device=device, direct=direct)
+    model = load(network, weights)
+    return C3dExtractor(model, outputs=outputs, window=window, device=device, direct=direct, resize=resize)

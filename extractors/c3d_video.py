@@ -16,6 +16,7 @@ from torch import Tensor
 
 from extractors.base import Extractor, ExtractorError, Takes, require_outputs
 from extractors.c3d import POOLS, WINDOW, C3dExtractor, load
+from extractors.resizing import Library
 
 VERSION = 1
 TAKES: Takes = "video"
@@ -64,11 +65,12 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = WINDOW,
     device: str = "cpu",
+    resize: Library = "published",
     direct: bool = True,
 ) -> C3dVideo:
     """`direct` resizes frames straight to 112 x 112, as dualAFR does; otherwise 171 x 128 and its centre."""
     require_outputs(outputs, known=OUTPUTS, network=network)
     if window != WINDOW:
         raise ExtractorError(f"a row of c3d_video is {WINDOW} frames: its sampling must give window {WINDOW}")
-    clips = C3dExtractor(load(network, weights), outputs=outputs, window=window, device=device, direct=direct)
-    return C3dVideo(clips)
+    model = load(network, weights)
+    return C3dVideo(C3dExtractor(model, outputs=outputs, window=window, device=device, direct=direct, resize=resize))

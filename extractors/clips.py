@@ -16,10 +16,12 @@ from torch import Tensor, nn
 from torchvision.models import get_model, get_model_weights, list_models, video
 
 from extractors.base import RANDOM_SEED, ExtractorError, MissingPackageError, Takes, UnknownOutputError, load_weights
+from extractors.resizing import Library, Resizing
 from extractors.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
+RESIZING = Resizing(method="torch_float", antialias=False)  # as both libraries' own transforms of clips
 # Sides of the input that pytorchvideo and its SlowFast configurations test with; mean 0.45, deviation 0.225 for all
 PYTORCHVIDEO = {
     "c2d_r50": 256,
@@ -89,7 +91,7 @@ def torchvision_network(name: str) -> tuple[nn.Module, Preparation]:
         crop=transform.crop_size[0],
         mean=tuple(255 * value for value in transform.mean),
         std=tuple(255 * value for value in transform.std),
-        antialias=False,
+        resizing=RESIZING,
     )
     return get_model(name, weights=None), preparation
 
@@ -103,7 +105,7 @@ def pytorchvideo_network(name: str) -> tuple[nn.Module, Preparation]:
         raise MissingPackageError(f"pytorchvideo:{name}", package="pytorchvideo", extra="pytorchvideo") from error
     side, grey, deviation = PYTORCHVIDEO[name], 255 * 0.45, 255 * 0.225
     mean, std = (grey, grey, grey), (deviation, deviation, deviation)
-    preparation = Preparation(resize=side, crop=side, mean=mean, std=std, antialias=False)
+    preparation = Preparation(resize=side, crop=side, mean=mean, std=std, resizing=RESIZING)
     return getattr(hub, name)(pretrained=False), preparation
 
 
@@ -122,6 +124,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 16,
     device: str = "cpu",
+    resize: Library = "published",
 ) -> WindowExtractor:
     library, _, name = network.partition(":")
     if library not in LIBRARIES:
@@ -133,7 +136,9 @@ def build(
         load_weights(model, weights, network=network)
     tapped = Tapped(model, outputs=outputs, channels_last=name.startswith("swin3d"))
     try:
-        return WindowExtractor(tapped, preparation=preparation, outputs=outputs, window=window, device=device)
+        return WindowExtractor(
+            tapped, preparation=preparation.by(resize), outputs=outputs, window=window, device=device
+        )
     except (RuntimeError, ValueError) as error:
         raise ExtractorError(f"{network} does not take windows of {window} frames: {error}") from error
 

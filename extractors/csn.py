@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
 from extractors.residual3d import OUTPUTS, Residual3d
+from extractors.resizing import Library
 from extractors.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
@@ -84,6 +85,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 32,
     device: str = "cpu",
+    resize: Library = "published",
     normalisation: str = "vmz",
 ) -> WindowExtractor:
     require_network(network, list(NETWORKS))
@@ -91,5 +93,5 @@ def build(
     if normalisation not in PREPARATIONS:
         raise ExtractorError(f"normalisation is '{normalisation}', allowed: {', '.join(PREPARATIONS)}")
     model = make_network(network, lambda: Csn(NETWORKS[network]), weights)
-    preparation = PREPARATIONS[normalisation]
+    preparation = PREPARATIONS[normalisation].by(resize)
     return WindowExtractor(model, preparation=preparation, outputs=outputs, window=window, device=device)

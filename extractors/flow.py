@@ -13,12 +13,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torchvision.transforms.v2 import functional as transforms
 from torchvision.utils import flow_to_image
 
 from extractors.base import Extractor, Takes, require_outputs
 from extractors.optical_flow import FlowMethod, flow_method
 from extractors.optical_flow.spynet import map_published
+from extractors.resizing import Library, Resizing
 
 VERSION = 1
 TAKES: Takes = "pairs"
@@ -31,20 +31,20 @@ __all__ = ["BEYOND", "TAKES", "VERSION", "build", "map_published", "painted"]
 class FlowExtractor(Extractor):
     takes = TAKES
 
-    def __init__(self, method: FlowMethod, *, outputs: Sequence[str], size: int, short_side: int) -> None:
-        self.method, self.size, self.short_side = method, size, short_side
+    def __init__(
+        self, method: FlowMethod, *, outputs: Sequence[str], size: int, short_side: int, resize: Library = "published"
+    ) -> None:
+        self.method, self.size, self.short_side, self.resizing = method, size, short_side, Resizing().by(resize)
         shapes = {"flow": (size, size, 2), "magnitude": (len(EDGES) + 1,)}
         self.outputs = {name: shapes[name] for name in outputs}
         self.preprocessing = {
             "resize_short_side": short_side,
-            "interpolation": "bilinear",
-            "antialias": True,
-            "resize_library": "torch uint8",
+            **self.resizing.describe(),
             **method.facts,
         }
 
     def prepare(self, frame: np.ndarray) -> Tensor:
-        return transforms.resize(torch.from_numpy(frame).permute(2, 0, 1), [self.short_side], antialias=True)
+        return self.resizing(frame, self.short_side)
 
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, 2, 3, H, W) uint8 -> one row a pair."""
@@ -75,9 +75,10 @@ def build(
     outputs: Sequence[str],
     weights: Mapping[str, Tensor] | None,
     device: str = "cpu",
+    resize: Library = "published",
     size: int = 28,
     short_side: int = 256,
 ) -> FlowExtractor:
     require_outputs(outputs, known=OUTPUTS, network=network)
     method = flow_method(network, weights=weights, device=device)
-    return FlowExtractor(method, outputs=outputs, size=size, short_side=short_side)
+    return FlowExtractor(method, outputs=outputs, size=size, short_side=short_side, resize=resize)

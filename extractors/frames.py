@@ -18,6 +18,7 @@ from torchvision.transforms._presets import ImageClassification
 from extractors.base import RANDOM_SEED, Takes
 from extractors.image_networks import named
 from extractors.network import NetworkExtractor
+from extractors.resizing import Library, Resizing, Size
 
 VERSION = 2
 TAKES: Takes = "frames"
@@ -26,14 +27,18 @@ TAKES: Takes = "frames"
 class FrameExtractor(NetworkExtractor):
     takes = TAKES
 
-    def __init__(self, network: nn.Module, transform: ImageClassification, *, device: str) -> None:
-        self.transform = transform
-        self.preprocessing = describe(transform)
-        size = transform.crop_size[0]
-        self.settle(network, row=(3, size, size), device=device)
+    def __init__(
+        self, network: nn.Module, transform: ImageClassification, *, device: str, resize: Library = "published"
+    ) -> None:
+        self.transform, self.size = transform, size_of(transform)
+        self.resizing = resizing_of(transform).by(resize)
+        self.preprocessing = describe(transform) | ({} if resize == "published" else self.resizing.describe())
+        side = transform.crop_size[0]
+        self.settle(network, row=(3, side, side), device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
-        return self.transform(torch.from_numpy(frame).permute(2, 0, 1))  # (3, S, S) float32
+        """(3, S, S) float32. The transform finds the picture at the right size, and leaves it so."""
+        return self.transform(self.resizing(frame, self.size))
 
     def forward(self, batch: Tensor) -> dict[str, Tensor]:
         return self.network(batch.contiguous(memory_format=torch.channels_last))
@@ -45,12 +50,13 @@ def build(
     outputs: Sequence[str],
     weights: Mapping[str, Tensor] | None,
     device: str = "cpu",
+    resize: Library = "published",
     published: str = "",
 ) -> FrameExtractor:
     """`published` is the library's name of weights, such as IMAGENET1K_V2, whose preprocessing is wanted."""
     torch.manual_seed(RANDOM_SEED)
     module, transform = named(network, outputs=outputs, weights=weights, published=published)
-    return FrameExtractor(module, transform, device=device)
+    return FrameExtractor(module, transform, device=device, resize=resize)
 
 
 def map_published(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -62,14 +68,25 @@ def map_published(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {**counters, **state, **head}
 
 
-def describe(transform: ImageClassification) -> dict[str, Any]:
+def size_of(transform: ImageClassification) -> Size:
     sizes = transform.resize_size
+    return sizes[0] if len(sizes) == 1 else tuple(sizes)
+
+
+def resizing_of(transform: ImageClassification) -> Resizing:
+    """As the transform itself resizes tensors."""
+    filter_, antialias = transform.interpolation.value, bool(transform.antialias)
+    return Resizing(method="torch_float", interpolation=filter_, antialias=antialias)
+
+
+def describe(transform: ImageClassification) -> dict[str, Any]:
+    size = size_of(transform)
     return {
-        **({"resize_short_side": sizes[0]} if len(sizes) == 1 else {"resize": list(sizes)}),
+        **({"resize_short_side": size} if isinstance(size, int) else {"resize": list(size)}),
         "centre_crop": transform.crop_size[0],
         "interpolation": transform.interpolation.value,
         "antialias": bool(transform.antialias),
-        "resize_library": "torch uint8",
+        "resize_library": "torch uint8",  # 8-bit pictures in and out; the transform computes with floats between
         "scale": "0..1",
         "mean": list(transform.mean),
         "std": list(transform.std),

@@ -18,6 +18,7 @@ from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
 from extractors.network import NetworkExtractor
+from extractors.resizing import Library, Resizing
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -223,21 +224,29 @@ class I3dExtractor(NetworkExtractor):
     channels = 3
     preprocessing: Mapping[str, object]
 
-    def __init__(self, network: I3d, *, outputs: Sequence[str], window: int, device: str, side: int = CROP) -> None:
+    def __init__(
+        self,
+        network: I3d,
+        *,
+        outputs: Sequence[str],
+        window: int,
+        device: str,
+        resize: Library = "published",
+        side: int = CROP,
+    ) -> None:
         self.names, self.side, self.short_side = tuple(outputs), side, round(SHORT_SIDE * side / CROP)
+        self.resizing = Resizing().by(resize)
         self.preprocessing = {
             "resize_short_side": self.short_side,
             "centre_crop": side,
-            "interpolation": "bilinear",
-            "antialias": True,
-            "resize_library": "torch uint8",
+            **self.resizing.describe(),
             "scale": "-1..1",
             "channels": "RGB",
         }
         self.settle(network, row=(self.channels, window, side, side), device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
-        picture = transforms.resize(torch.from_numpy(frame).permute(2, 0, 1), [self.short_side], antialias=True)
+        picture = self.resizing(frame, self.short_side)
         return transforms.center_crop(picture, [self.side, self.side]).float() * (2 / 255) - 1  # (3, side, side)
 
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
@@ -275,6 +284,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 16,
     device: str = "cpu",
+    resize: Library = "published",
     side: int = CROP,
 ) -> I3dExtractor:
     """`side` is of the square that the network sees; it was trained on 224, and half of that costs a quarter."""
@@ -283,4 +293,4 @@ def build(
     if side < SMALLEST:
         raise ExtractorError(f"side is {side}, allowed: {SMALLEST} or more")
     model = make_network(network, I3d, weights)
-    return I3dExtractor(model, outputs=outputs, window=window, device=device, side=side)
+    return I3dExtractor(model, outputs=outputs, window=window, device=device, resize=resize, side=side)

@@ -16,6 +16,7 @@ from torchvision.transforms.v2 import functional as transforms
 from extractors.base import Takes, make_network, require_network, require_outputs
 from extractors.i3d import CROP, OUTPUTS, SHORT_SIDE, I3d, I3dExtractor
 from extractors.optical_flow import FlowMethod, flow_method
+from extractors.resizing import Library
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -45,14 +46,13 @@ class I3dFlowExtractor(I3dExtractor):
         outputs: Sequence[str],
         window: int,
         device: str,
+        resize: Library = "published",
     ) -> None:
-        super().__init__(network, outputs=outputs, window=window, device=device)
+        super().__init__(network, outputs=outputs, window=window, device=device, resize=resize)
         self.method, self.eight_bit = method, eight_bit
         self.preprocessing = {
             "resize_short_side": SHORT_SIDE,
-            "interpolation": "bilinear",
-            "antialias": True,
-            "resize_library": "torch uint8",
+            **self.resizing.describe(),
             **method.facts,
             "truncate": LARGEST,
             "eight_bit": eight_bit,
@@ -62,7 +62,7 @@ class I3dFlowExtractor(I3dExtractor):
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         """Not yet cropped: what moves in from outside the crop is seen by the flow."""
-        return transforms.resize(torch.from_numpy(frame).permute(2, 0, 1), [SHORT_SIDE], antialias=True)
+        return self.resizing(frame, SHORT_SIDE)
 
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
         """(B, T + 1, 3, H, W) uint8 -> one row a window."""
@@ -88,6 +88,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 16,
     device: str = "cpu",
+    resize: Library = "published",
     flow: str = "tvl1",
     eight_bit: bool = False,
 ) -> I3dFlowExtractor:
@@ -102,4 +103,5 @@ def build(
         outputs=outputs,
         window=window,
         device=device,
+        resize=resize,
     )

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from extractors.base import Takes, make_network, require_network, require_outputs
 from extractors.residual3d import OUTPUTS, Residual3d
+from extractors.resizing import Library
 from extractors.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
@@ -66,8 +67,9 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 16,
     device: str = "cpu",
+    resize: Library = "published",
 ) -> WindowExtractor:
     require_network(network, list(NETWORKS))
     require_outputs(outputs, known=OUTPUTS, network=network)
     model = make_network(network, lambda: ResNeXt3d(NETWORKS[network]), weights)
-    return WindowExtractor(model, preparation=PREPARATION, outputs=outputs, window=window, device=device)
+    return WindowExtractor(model, preparation=PREPARATION.by(resize), outputs=outputs, window=window, device=device)

@@ -7,7 +7,7 @@ computed. Maps are stored with channels last: (T, H, W, C).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,43 +17,30 @@ from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import Takes
 from extractors.network import NetworkExtractor
+from extractors.resizing import Library, Resizing, Size
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """Bilinear resize, centre crop, then (value - mean) / std on the scale 0..255."""
+    """Resize, centre crop, then (value - mean) / std on the scale 0..255."""
 
-    resize: int | tuple[int, int]  # the short side, or (height, width) whatever the picture's shape
+    resize: Size
     crop: int
     mean: tuple[float, float, float]
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    antialias: bool = True  # as PIL resizes; without, as OpenCV and torch's interpolate do
+    resizing: Resizing = field(default_factory=Resizing)
+
+    def by(self, library: Library) -> Preparation:
+        return replace(self, resizing=self.resizing.by(library))
 
     def __call__(self, frame: np.ndarray) -> Tensor:
-        size = [self.resize] if isinstance(self.resize, int) else list(self.resize)
-        picture = resized(torch.from_numpy(frame).permute(2, 0, 1), size, antialias=self.antialias)
-        cropped = transforms.center_crop(picture, [self.crop, self.crop])
+        cropped = transforms.center_crop(self.resizing(frame, self.resize), [self.crop, self.crop])
         mean, std = torch.tensor([self.mean, self.std])[..., None, None]
-        return (cropped - mean) / std  # (3, crop, crop)
+        return (cropped.float() - mean) / std  # (3, crop, crop)
 
     def describe(self) -> dict[str, Any]:
-        library = "torch uint8" if self.antialias else "torch float, rounded"
-        return asdict(self) | {
-            "interpolation": "bilinear",
-            "resize_library": library,
-            "scale": "0..255",
-            "channels": "RGB",
-        }
-
-
-def resized(picture: Tensor, size: list[int], *, antialias: bool) -> Tensor:
-    """Whole grey levels: with antialiasing those of PIL, without those of torchvision's video transforms and OpenCV.
-
-    Without it torch would interpolate 8-bit pictures in whole numbers and be off by one in a fifth of the pixels.
-    """
-    if antialias:
-        return transforms.resize(picture, size, antialias=True).float()
-    return transforms.resize(picture.float(), size, antialias=False).round()
+        facts = {name: value for name, value in asdict(self).items() if name != "resizing"}
+        return {**facts, **self.resizing.describe(), "scale": "0..255", "channels": "RGB"}
 
 
 class StagedExtractor(NetworkExtractor):

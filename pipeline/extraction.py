@@ -20,7 +20,7 @@ from pipeline.decoding import DecodeError, read_frames
 from pipeline.decoding.opening import opened
 from pipeline.engines import require_engine, with_engine
 from pipeline.errors import InputError, MissingToolError, UsageError
-from pipeline.families import beyond_of, code_of, family_module, family_options
+from pipeline.families import beyond_of, can_resize, code_of, family_module, family_options
 from pipeline.fingerprint import fingerprint, video_record
 from pipeline.forwarding import forward_all
 from pipeline.hashing import file_sha256, record_sha256
@@ -210,7 +210,7 @@ def extractor_of(params: Extract, *, device: str) -> Extractor:
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
     settings = {**options_of(params), **({} if window is None else {"window": window})}
     names = params.family, params.network, tuple(params.outputs), params.weights
-    return load_extractor(*names, device, params.engine, params.precision, **settings)
+    return load_extractor(*names, device, params.engine, params.precision, params.resize, **settings)
 
 
 def options_of(params: Extract) -> dict[str, Any]:
@@ -229,6 +229,7 @@ def load_extractor(
     device: str,
     engine: Engine,
     precision: Precision,
+    resize: str,
     **settings: Any,
 ) -> Extractor:
     """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
@@ -240,9 +241,10 @@ def load_extractor(
     build = family_module(family).build
     require_known_options(family, settings)
     require_engine(engine, precision, device=device)
+    chosen = resize_option(family, resize)
     state = state_of(weights)
     try:
-        extractor = build(network, outputs=outputs, weights=state, device=device, **settings)
+        extractor = build(network, outputs=outputs, weights=state, device=device, **settings, **chosen)
     except MissingPackageError as error:
         raise MissingToolError(str(error), hint=f"pip install 'framescribe[{error.extra}]'") from error
     except ExtractorError as error:
@@ -263,6 +265,18 @@ def require_known_options(family: str, settings: Mapping[str, Any]) -> None:
     unknown = [name for name in settings if name not in {*known, "window"}]
     if unknown:
         raise UsageError(f"'{family}' has no option {', '.join(unknown)}; it has: {', '.join(known) or 'none'}")
+
+
+def resize_option(family: str, resize: str) -> dict[str, str]:
+    """The argument of `build`, which says itself what the published way is."""
+    if resize == "published":
+        return {}
+    if not can_resize(family):
+        raise UsageError(
+            f"'{family}' cannot be told how to resize frames (resize: {resize})",
+            hint=f"remove resize: {resize}; docs/extractors.md names the families that can be",
+        )
+    return {"resize": resize}
 
 
 def row_table(rows: sampling.Rows) -> Rows:

@@ -17,7 +17,8 @@ from pipeline.errors import MissingToolError, UsageError
 
 GROUP = "framescribe.extractors"
 CONTRACT = ("VERSION", "TAKES", "build")
-GIVEN_OTHERWISE = ("network", "outputs", "weights", "device", "window")  # arguments of `build` that are no options
+# Arguments of `build` that are no options
+GIVEN_OTHERWISE = ("network", "outputs", "weights", "device", "window", "resize")
 
 
 def family_module(family: str) -> ModuleType:
@@ -34,6 +35,11 @@ def family_options(family: str) -> dict[str, Any]:
     """The family's own settings and their defaults."""
     parameters = inspect.signature(family_module(family).build).parameters
     return {name: each.default for name, each in parameters.items() if name not in GIVEN_OTHERWISE}
+
+
+def can_resize(family: str) -> bool:
+    """Whether the family can be told which library makes its frames smaller."""
+    return "resize" in inspect.signature(family_module(family).build).parameters
 
 
 def beyond_of(family: str) -> int:

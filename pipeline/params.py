@@ -77,6 +77,7 @@ class Extract(Section):
     options: dict[str, int | float | bool | str] = {}  # the family's own settings
     engine: Literal["eager", "compile", "onnxruntime", "openvino"] = "eager"  # what runs the forward pass
     precision: Literal["float32", "bfloat16"] = "float32"  # in which it computes
+    resize: Literal["published", "torch", "opencv", "pil"] = "published"  # what makes frames smaller
     dtype: Literal["float16", "float32"] = "float32"  # in which features are kept
     max_failed: int = Field(default=0, ge=0)
 

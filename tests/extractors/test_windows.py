@@ -11,8 +11,10 @@ from PIL import Image
 from torch import nn
 
 from extractors.base import ExtractorError, UnknownOutputError, require_network, require_outputs
+from extractors.resizing import Resizing
 from extractors.windows import Preparation, tapped, without_prefix
 
+NOT_ANTIALIASED = Resizing(method="torch_float", antialias=False)
 PLAIN = Preparation(resize=112, crop=112, mean=(0.0, 0.0, 0.0))
 
 
@@ -41,7 +43,7 @@ def test_mean_and_deviation_are_on_the_scale_of_pixels() -> None:
 
 
 def test_a_size_ignores_the_pictures_shape_and_antialiasing_can_be_left_out() -> None:
-    squeezed = Preparation(resize=(128, 171), crop=112, mean=(0.0, 0.0, 0.0), antialias=False)
+    squeezed = Preparation(resize=(128, 171), crop=112, mean=(0.0, 0.0, 0.0), resizing=NOT_ANTIALIASED)
     bars = np.zeros((256, 342, 3), np.uint8)
     bars[:, 0::2] = 200  # halved: an average, whatever the filter; quartered, the plain filter skips two of four
 
