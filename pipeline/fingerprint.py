@@ -25,11 +25,9 @@ def fingerprint(
     params: Extract, *, weights: str, preprocessing: Mapping[str, Any], code: int | str, device: str
 ) -> dict[str, Any]:
     """All but the video's own bytes and its decoder; `weights` is a sha256, or says that there are none."""
-    chosen = params.model_dump(exclude={"max_failed", "weights", "sampling", "outputs", "dtype", "precision"})
-    # A CPU has one float32. A GPU's was TF32 until this was said, so that those features are not taken for these
-    arithmetic = {} if (params.precision, device) == ("float32", "cpu") else {"precision": params.precision}
+    chosen = params.model_dump(exclude={"max_failed", "weights", "sampling", "outputs", "dtype"})
     return {
-        "extractor": {**chosen, **arithmetic, "code": code, "pipeline_code": CODE, "batch": BATCH},
+        "extractor": {**chosen, "code": code, "pipeline_code": CODE, "batch": BATCH},
         "weights": weights,
         "preprocessing": dict(preprocessing),
         "sampling": params.sampling.model_dump(exclude_none=True),

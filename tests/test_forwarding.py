@@ -218,14 +218,14 @@ def test_convolutions_of_a_gpu_are_not_rounded_to_tf32() -> None:
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-def test_precision_is_part_of_the_fingerprint() -> None:
-    def told(device: str, **changes: str) -> str | None:
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_engine_precision_and_resize_are_always_part_of_the_fingerprint(device: str) -> None:
+    def told(**changes: str) -> list[str]:
         record = fingerprint(Extract(**SQUEEZENET, **changes), weights="w", preprocessing={}, code=1, device=device)
-        return record["extractor"].get("precision")
+        return [record["extractor"][name] for name in ("engine", "precision", "resize")]
 
-    assert told("cpu") is None  # the only one there was, so features that are kept stay known
-    assert told("cuda") == "float32"
-    assert told("cpu", precision="bfloat16") == "bfloat16"
+    assert told() == ["eager", "float32", "published"]
+    assert told(engine="compile", precision="bfloat16", resize="pil") == ["compile", "bfloat16", "pil"]
 
 
 def test_a_second_worker_finds_the_graph_of_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
