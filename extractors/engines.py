@@ -49,10 +49,13 @@ class Rows(nn.Module):
         return tuple(found[name] for name in self.names)
 
 
-def compiled(module: Rows, *, rows: int) -> Forward:
-    """By torch itself, which also keeps what it compiled. Freezing makes the weights part of the graph."""
+def compiled(module: Rows, *, rows: Callable[[], int]) -> Forward:
+    """By torch itself, which also keeps what it compiled. Freezing makes the weights part of the graph.
+
+    `rows` is asked before every batch: when memory allows fewer than before, torch compiles once more for these.
+    """
     run = torch.compile(module, dynamic=False, options={"freezing": True})
-    return lambda batch: dict(zip(module.names, by_pieces(run, batch, rows=rows), strict=True))
+    return lambda batch: dict(zip(module.names, by_pieces(run, batch, rows=rows()), strict=True))
 
 
 def loaded(engine: Engine, graph: bytes, *, names: Sequence[str], rows: int) -> Forward:

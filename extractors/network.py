@@ -50,7 +50,7 @@ class NetworkExtractor(Extractor):
     def _started(self, engine: engines.Engine, rows: int, remember: Remember) -> engines.Forward:
         module = engines.Rows(self.network, self.forward, tuple(self.outputs))
         if engine == "compile":
-            return engines.compiled(module, rows=rows)
+            return engines.compiled(module, rows=lambda: min(rows, self.most_rows or rows))
         example = self.example.repeat(rows, *[1] * (self.example.dim() - 1))
         graph = remember(partial(engines.export, module, example=example))
         return engines.loaded(engine, graph, names=module.names, rows=rows)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from extractors import engines
 from extractors.network import NetworkExtractor
+from pipeline.forwarding import rows_of
 
 BOUND = 1e-4  # relative to the largest value
 SHAPES = {"2D": (3, 32, 32), "3D": (3, 4, 16, 16)}
@@ -140,6 +141,31 @@ def test_a_graph_is_exported_once_where_it_is_remembered() -> None:
     second.network = nn.Identity()  # so that only the remembered graph can answer
     second.use("onnxruntime", remember=remember)
     assert torch.equal(second(batch)["grid"], expected)
+
+
+@pytest.mark.parametrize("room", [1, 3, 5, 8])
+def test_a_compiled_network_gets_smaller_pieces_when_memory_is_short(monkeypatch, room: int) -> None:
+    """Pieces are filled to one size: without a smaller one, half a batch would be as large as before."""
+    sizes = []
+
+    def stand_in(module: nn.Module, **_: object):
+        def run(piece: Tensor) -> tuple[Tensor, ...]:
+            sizes.append(len(piece))
+            if len(piece) > room:
+                raise torch.OutOfMemoryError("no room")
+            return module(piece)
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", stand_in)
+    extractor, batch = Taps(small("2D"), SHAPES["2D"]), torch.randn(19, *SHAPES["2D"])
+    expected = extractor(batch)
+    extractor.use("compile", rows=8)
+
+    found = {name: torch.from_numpy(rows) for name, rows in rows_of(extractor, batch).items()}
+
+    assert largest_difference(found, expected) < BOUND
+    assert room == 8 or sizes[-1] <= room < 8 == sizes[0]
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 9])
