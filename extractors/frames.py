@@ -20,7 +20,7 @@ from extractors.image_networks import named
 from extractors.network import NetworkExtractor
 from extractors.resizing import Library, Resizing, Size
 
-VERSION = 2
+VERSION = 3
 TAKES: Takes = "frames"
 
 
@@ -31,8 +31,9 @@ class FrameExtractor(NetworkExtractor):
         self, network: nn.Module, transform: ImageClassification, *, device: str, resize: Library = "published"
     ) -> None:
         self.transform, self.size = transform, size_of(transform)
-        self.resizing = resizing_of(transform).by(resize)
-        self.preprocessing = describe(transform) | ({} if resize == "published" else self.resizing.describe())
+        # The networks were trained and judged on pictures of PIL, which torch's whole numbers follow to one level
+        self.resizing = Resizing(interpolation=transform.interpolation.value).by(resize)
+        self.preprocessing = {**describe(transform), **self.resizing.describe()}
         side = transform.crop_size[0]
         self.settle(network, row=(3, side, side), device=device)
 
@@ -73,20 +74,11 @@ def size_of(transform: ImageClassification) -> Size:
     return sizes[0] if len(sizes) == 1 else tuple(sizes)
 
 
-def resizing_of(transform: ImageClassification) -> Resizing:
-    """As the transform itself resizes tensors."""
-    filter_, antialias = transform.interpolation.value, bool(transform.antialias)
-    return Resizing(method="torch_float", interpolation=filter_, antialias=antialias)
-
-
 def describe(transform: ImageClassification) -> dict[str, Any]:
     size = size_of(transform)
     return {
         **({"resize_short_side": size} if isinstance(size, int) else {"resize": list(size)}),
         "centre_crop": transform.crop_size[0],
-        "interpolation": transform.interpolation.value,
-        "antialias": bool(transform.antialias),
-        "resize_library": "torch uint8",  # 8-bit pictures in and out; the transform computes with floats between
         "scale": "0..1",
         "mean": list(transform.mean),
         "std": list(transform.std),

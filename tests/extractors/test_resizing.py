@@ -160,7 +160,9 @@ def test_every_library_of_params_is_one_of_ours() -> None:
     assert Extract.model_fields["resize"].annotation == resizing.Library
 
 
-def test_frames_are_prepared_as_their_networks_transform_does_with_tensors() -> None:
-    extractor, frame = extractor_of(entry("frames"), device="cpu"), noise(240, 320)
+def test_frames_are_prepared_as_their_networks_transform_does_with_pictures_of_pil() -> None:
+    """In floats, as it does with tensors, one pixel in ten would be a grey level off."""
+    extractor, frame = extractor_of(entry("frames"), device="cpu"), smooth(240, 320)
+    theirs = extractor.transform(Image.fromarray(frame))
 
-    assert torch.equal(extractor.prepare(frame), extractor.transform(torch.from_numpy(frame).permute(2, 0, 1)))
+    assert float((extractor.prepare(frame) != theirs).float().mean()) < 0.01
