@@ -81,6 +81,22 @@ class BilinearAttention(nn.Module):
         return masked_softmax(scores, mask)
 
 
+class ProductAttention(nn.Module):
+    """w' tanh(W q * U x) (VRE, Eqs. 8 and 14); their biases shift all scores alike, so that softmax drops them."""
+
+    def __init__(self, *, query: int, memory: int, width: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query, width, bias=False)
+        self.memory = nn.Linear(memory, width, bias=False)
+        self.score = nn.Linear(width, 1, bias=False)
+
+    def keys(self, memory: Tensor) -> Tensor:
+        return self.memory(memory)  # (B, L, W)
+
+    def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        return masked_softmax(self.score(torch.tanh(self.query(query).unsqueeze(1) * keys)).squeeze(-1), mask)
+
+
 def _spread(query: Tensor, keys: Tensor) -> Tensor:
     """(B, W) so that it meets every one of (B, ..., L, W)."""
     return query.view(len(query), *[1] * (keys.dim() - 2), -1)

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from models.layers import AdditiveAttention, BilinearAttention
-from models.vre import ProductAttention
+from models.layers import AdditiveAttention, BilinearAttention, ProductAttention
 
 MODULES = (AdditiveAttention, BilinearAttention, ProductAttention)
 

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.base import Captioner, Features, Forced, Input, Lesson, State, Step
-from models.layers import masked_mean, masked_softmax
+from models.layers import ProductAttention, masked_mean
 
 WATCH = ("refocus", "once", "never")
 JOINT, FIRST, CONSTANT = range(3)
@@ -237,22 +237,6 @@ class KeyFrameGru(nn.Module):
         back = _last(self.back, _rows(gates[0], key.unsqueeze(1) - away), key + 1)
         ahead = _last(self.ahead, _rows(gates[1], key.unsqueeze(1) + away), lengths - key)
         return torch.tanh(self.combine(torch.cat([back, ahead], 1)))
-
-
-class ProductAttention(nn.Module):
-    """w' tanh(W q * U x) (Eqs. 8 and 14); their biases shift all scores alike, so that softmax drops them."""
-
-    def __init__(self, *, query: int, memory: int, width: int) -> None:
-        super().__init__()
-        self.query = nn.Linear(query, width, bias=False)
-        self.memory = nn.Linear(memory, width, bias=False)
-        self.score = nn.Linear(width, 1, bias=False)
-
-    def keys(self, memory: Tensor) -> Tensor:
-        return self.memory(memory)  # (B, L, W)
-
-    def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
-        return masked_softmax(self.score(torch.tanh(self.query(query).unsqueeze(1) * keys)).squeeze(-1), mask)
 
 
 def _rows(frames: Tensor, wanted: Tensor) -> Tensor:

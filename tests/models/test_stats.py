@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from models.base import Features, Modality
-from models.stats import POOLS, Stats, ranking_loss
+from models.stats import Stats
+from models.views import POOLS, ranking_loss
 from models.word_memory import WordMemory
 from pipeline.batches import CaptionBatch
 from pipeline.captioner import build_captioner
