@@ -6,17 +6,15 @@ features a proposal) or `COCO-Detection/faster_rcnn_R_101_C4_3x` (2048). Outputs
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from extractors.base import RANDOM_SEED, ExtractorError, Takes, load_weights, require_outputs
-from extractors.detection.base import Detector
+from extractors.base import RANDOM_SEED, Takes, require_outputs
 from extractors.detection.selection import best_regions, stacked_shapes
+from extractors.detection.zoo import ZooDetector, open_zoo
 from extractors.faster_rcnn import RegionExtractor
 
 VERSION = 1
@@ -24,25 +22,22 @@ TAKES: Takes = "frames"
 COMPUTED, ANCHORS = ("pixel_mean", "pixel_std", "num_batches_tracked"), "cell_anchors."
 
 
-class DetectronRegions(Detector):
+class DetectronRegions(ZooDetector):
     """detectron2's own steps, stopped before the boxes are regressed."""
 
-    def __init__(
-        self, model: Any, *, resize: Callable[[np.ndarray], np.ndarray], preprocessing: Mapping[str, Any]
-    ) -> None:
-        super().__init__()
-        self.model, self.resize, self.preprocessing = model, resize, preprocessing
+    def __init__(self, model: Any, **how: Any) -> None:
+        super().__init__(model, **how)
         channels = model.roi_heads.box_predictor.cls_score.in_features
         self.taps = {"boxes": (4,), "features": (channels,), "scores": (), "classes": ()}
 
     def forward(self, picture: Tensor, regions: int) -> dict[str, Tensor]:
-        resized = self.resize(picture.flip(0).permute(1, 2, 0).cpu().numpy())  # (h, w, 3) BGR
-        images = self.model.preprocess_image([{"image": torch.as_tensor(resized.copy()).permute(2, 0, 1)}])
+        resized = self.resized(picture)
+        images = self.model.preprocess_image([{"image": resized}])
         maps = self.model.backbone(images.tensor)
         proposals, _ = self.model.proposal_generator(images, maps, None)
         features = self._features(maps, [proposals[0].proposal_boxes])
         logits, _regression = self.model.roi_heads.box_predictor(features)
-        across, down = picture.shape[2] / resized.shape[1], picture.shape[1] / resized.shape[0]
+        across, down = picture.shape[2] / resized.shape[2], picture.shape[1] / resized.shape[1]
         boxes = proposals[0].proposal_boxes.tensor * features.new_tensor([across, down, across, down])
         scores = logits.softmax(1)[:, :-1]  # the background is the last class
         kept, best = best_regions(boxes, scores, count=regions)
@@ -73,43 +68,6 @@ def build(
     regions: int = 16,
 ) -> RegionExtractor:
     torch.manual_seed(RANDOM_SEED)
-    detector = _zoo(network, weights, device)
+    detector = open_zoo(DetectronRegions, network, weights=weights, given={})
     require_outputs(outputs, known=[*stacked_shapes(detector.taps, regions=regions)], network=network)
     return RegionExtractor(detector, outputs=outputs, regions=regions, device=device)
-
-
-def _zoo(network: str, weights: Mapping[str, Tensor] | None, device: str) -> DetectronRegions:
-    """Imported by name: the package is on no registry, so nothing here may depend on it."""
-    try:
-        zoo = importlib.import_module("detectron2.model_zoo")
-        modeling = importlib.import_module("detectron2.modeling")
-        transforms = importlib.import_module("detectron2.data.transforms")
-    except ImportError as error:
-        raise ExtractorError(
-            f"'{network}' needs detectron2, which has to be built from its sources ({error}); "
-            "the families faster_rcnn and mask_rcnn need nothing"
-        ) from error
-    settings = zoo.get_config(f"{network}.yaml")
-    settings.MODEL.DEVICE = device
-    model = modeling.build_model(settings)
-    if weights is not None:
-        load_weights(model, weights, network=network)
-    sides = settings.INPUT.MIN_SIZE_TEST, settings.INPUT.MAX_SIZE_TEST
-    shortest = transforms.ResizeShortestEdge([sides[0], sides[0]], sides[1])
-    return DetectronRegions(
-        model,
-        resize=lambda frame: shortest.get_transform(frame).apply_image(frame),
-        preprocessing=_describe(settings, sides),
-    )
-
-
-def _describe(settings: Any, sides: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "resize_short_side": sides[0],
-        "largest_long_side": sides[1],
-        "resize_library": "detectron2 (PIL)",
-        "scale": "0..255",
-        "mean": list(settings.MODEL.PIXEL_MEAN),
-        "std": list(settings.MODEL.PIXEL_STD),
-        "channels": settings.INPUT.FORMAT,
-    }

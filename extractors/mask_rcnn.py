@@ -3,6 +3,7 @@
 The recipe of the VATEX 2019 captioner: COCO's Mask R-CNN gives at most ten boxes every 32 frames; ROIAlign on the last
 map of an image network (centre frame) and of a motion network (all frames) gives 2048 + 2048 numbers a box. Both run on
 whole frames, so that no box is lost to a crop, and boxes follow the geometry of each network's own input.
+The detector is an R-CNN of torchvision, or of detectron2's zoo where that is installed: `detectron2:NAME`.
 Rows are padded to `regions`: `count` says how many are real, and a padded region has class -1 and zeros elsewhere.
 """
 
@@ -20,10 +21,12 @@ from extractors.detection.base import Detector
 from extractors.detection.coco import Detections, load_rcnn
 from extractors.detection.maps import RegionMap, image_map, motion_map
 from extractors.detection.selection import stack_regions, stacked_shapes
+from extractors.detection.zoo import open_detections
 
 VERSION = 2
 TAKES: Takes = "clips"
 NONE = "none"
+ZOO = "detectron2:"
 DETECTED = ("boxes", "scores", "classes")
 
 
@@ -88,16 +91,19 @@ def build(
     """`network` detects, `image` and `motion` are pooled from, or `none`; the weights have a prefix for each."""
     chosen = require_known(outputs, image=image, motion=motion, network=network)
     torch.manual_seed(RANDOM_SEED)
-    model = load_rcnn(
-        network,
-        weights=part(weights, "detector"),
-        short_side=detector_short_side,
-        long_side=detector_long_side,
-        proposals=proposals,
-        box_score_thresh=score_threshold,
-    )
+    sizes = {"short_side": detector_short_side, "long_side": detector_long_side, "proposals": proposals}
+    detector = detector_of(network, part(weights, "detector"), score_threshold=score_threshold, **sizes)
     maps = maps_of(chosen, outputs=outputs, weights=weights, short_side=short_side)
-    return ObjectExtractor(Detections(model), maps, outputs=outputs, regions=regions, device=device)
+    return ObjectExtractor(detector, maps, outputs=outputs, regions=regions, device=device)
+
+
+def detector_of(
+    network: str, weights: Mapping[str, Tensor] | None, *, score_threshold: float, **sizes: int | None
+) -> Detector:
+    if network.startswith(ZOO):
+        name = network.removeprefix(ZOO)
+        return open_detections(name, weights=weights, score_threshold=score_threshold, **sizes)
+    return Detections(load_rcnn(network, weights=weights, box_score_thresh=score_threshold, **sizes))
 
 
 def require_known(outputs: Sequence[str], *, image: str, motion: str, network: str) -> dict[str, str]:

@@ -20,6 +20,12 @@ from extractors.detection.selection import best_first, best_regions
 WITHOUT_EPS = ("fasterrcnn_resnet50_fpn", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn")
 
 
+def coco_ids() -> list[int]:
+    """COCO's own number of each of the 80 classes, as torchvision's detectors say it: 1 to 90, with gaps."""
+    names = detection.FasterRCNN_ResNet50_FPN_Weights.COCO_V1.meta["categories"]
+    return [number for number, name in enumerate(names) if name not in ("__background__", "N/A")]
+
+
 def rcnn_names() -> list[str]:
     return [name for name in list_models(module=detection) if "rcnn" in name]
 
@@ -106,10 +112,15 @@ class Detections(Detector):
 
     def forward(self, picture: Tensor, regions: int) -> dict[str, Tensor]:
         found = self.model([thicken(picture).float() / 255])[0]
-        boxes, inside = clip_boxes(found["boxes"], height=picture.shape[1], width=picture.shape[2])
-        kept = best_first(torch.where(inside, found["scores"], -1), count=regions)
-        kept = kept[inside[kept]]
-        return {"boxes": boxes[kept], "scores": found["scores"][kept], "classes": found["labels"][kept]}
+        return best_within(picture, found["boxes"], found["scores"], found["labels"], count=regions)
+
+
+def best_within(picture: Tensor, boxes: Tensor, scores: Tensor, labels: Tensor, *, count: int) -> dict[str, Tensor]:
+    """The best of the detections that have an area in the picture."""
+    boxes, inside = clip_boxes(boxes, height=picture.shape[1], width=picture.shape[2])
+    kept = best_first(torch.where(inside, scores, -1), count=count)
+    kept = kept[inside[kept]]
+    return {"boxes": boxes[kept], "scores": scores[kept], "classes": labels[kept]}
 
 
 def _to_original(picture: Tensor, resized: tuple[int, int]) -> list[float]:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torchvision.models.detection import FasterRCNN_ResNet50_FPN_Weights
 from torchvision.ops import batched_nms
 from torchvision.transforms.v2 import functional as transforms
 
 from extractors import engines
 from extractors.detection.base import Detector
+from extractors.detection.coco import coco_ids
 from extractors.detection.geometry import clip_boxes
 from extractors.detection.selection import best_first
 
@@ -28,12 +28,6 @@ CLASSES = 80
 BEYOND = 1.05  # scale_x_y: a centre can lie a little outside of its cell, and so on its border
 SAME = 0.45  # overlap of two boxes of a class above which the worse is dropped
 EPSILON = 1e-5  # of darknet's normalisation
-
-
-def coco_ids() -> list[int]:
-    """COCO's own number of each of the 80 classes, as torchvision's detectors say it: 1 to 90, with gaps."""
-    names = FasterRCNN_ResNet50_FPN_Weights.COCO_V1.meta["categories"]
-    return [number for number, name in enumerate(names) if name not in ("__background__", "N/A")]
 
 
 class Convolution(nn.Sequential):

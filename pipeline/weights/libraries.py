@@ -2,6 +2,7 @@
 
 `torchvision:resnet50` is the file that was published first and `torchvision:resnet50.IMAGENET1K_V2` a later one;
 `timm:resnet18.a1_in1k` names a tag, without which timm has a default. Nothing is asked of a hub to know the address.
+`vatex_regions:torchvision:maskrcnn_resnet50_fpn_v2` is a bundle with the weights of another detector.
 """
 
 from __future__ import annotations
@@ -14,19 +15,34 @@ from functools import cache
 from typing import Any
 
 from pipeline.errors import MissingToolError, UsageError
-from pipeline.weights.registry import Source, Weights
+from pipeline.weights.registry import REGISTRY, Source, Weights, entry
 
 FREE = ("apache-2.0", "mit", "bsd-3-clause", "cc-by-4.0")  # licences that ask for no more than names
+DETECTOR = "detector."  # prefix in a bundle of regions
 
 
 @cache
 def published(name: str) -> Weights:
     """The entry of LIBRARY:NETWORK or LIBRARY:NETWORK.EDITION."""
     library, _, rest = name.partition(":")
+    if library in REGISTRY:
+        return _with_detector(library, rest)
     network, _, edition = rest.partition(".")
     if library not in LIBRARIES:
         raise UsageError(f"'{name}': no library '{library}' publishes weights; known: {', '.join(LIBRARIES)}")
     return LIBRARIES[library](network, edition)
+
+
+def _with_detector(bundle: str, detector: str) -> Weights:
+    own = REGISTRY[bundle].parts
+    if DETECTOR not in own.values():
+        raise UsageError(f"'{bundle}:{detector}': '{bundle}' is no bundle with a detector to exchange")
+    parts = {detector: DETECTOR} | {part: prefix for part, prefix in own.items() if prefix != DETECTOR}
+    return Weights(
+        description=f"{bundle} with the boxes of {detector}",
+        licence=", ".join(dict.fromkeys(entry(part).licence for part in parts)),
+        parts=parts,
+    )
 
 
 def _torchvision(network: str, edition: str) -> Weights:

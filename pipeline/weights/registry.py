@@ -114,7 +114,7 @@ class Weights(_Facts):
     @cached_property
     def mebibytes(self) -> float | None:
         if self.parts:
-            sizes = [REGISTRY[part].mebibytes for part in self.parts]
+            sizes = [entry(part).mebibytes for part in self.parts]
             return sum(size for size in sizes if size) if all(sizes) else None
         return self.sources[0].about
 
@@ -132,7 +132,7 @@ REGISTRY = _load()
 
 
 def entry(name: str) -> Weights:
-    """Of the registry, or what a library publishes under LIBRARY:NETWORK."""
+    """Of the registry, what a library publishes under LIBRARY:NETWORK, or BUNDLE:WEIGHTS with that detector."""
     if name in REGISTRY:
         return REGISTRY[name]
     if ":" in name:

@@ -13,7 +13,8 @@ from torchvision.models.detection import FasterRCNN_ResNet50_FPN_Weights
 
 from extractors import yolo
 from extractors.base import ExtractorError, UnknownOutputError
-from extractors.detection.yolo import SIDE, Yolo, Yolov4Tiny, coco_ids, decoded, map_published
+from extractors.detection.coco import coco_ids
+from extractors.detection.yolo import SIDE, Yolo, Yolov4Tiny, decoded, map_published
 from pipeline.weights import load_weights, status
 from pipeline.weights.reading import read_published
 from tests.clips import picture
