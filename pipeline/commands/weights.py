@@ -153,7 +153,8 @@ def _told(name: str, path: Path, origin: dict[str, str], console: Console) -> di
 def _verify(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.weights import REGISTRY, WEIGHTS_FOLDER, converted_path, fetch_command, status, verify
 
-    of_libraries = [path.stem for path in sorted(WEIGHTS_FOLDER.glob("*:*.safetensors"))]
+    files = [path.relative_to(WEIGHTS_FOLDER) for path in sorted(WEIGHTS_FOLDER.rglob("*.safetensors"))]
+    of_libraries = [str(path.with_suffix("")) for path in files if ":" in path.parts[0]]  # detectron2's are in folders
     names = [args.name] if args.name else [name for name in [*REGISTRY, *of_libraries] if status(name) != "missing"]
     states = {name: verify(name) for name in names}
     console.table(("name", "state"), list(states.items()))

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import timm
 import torch
 from safetensors.torch import save
 from torchvision.models import get_model_weights, list_models
 
+from pipeline.cli import main
 from pipeline.errors import MissingToolError, UsageError
 from pipeline.extraction import extractor_of, options_of
 from pipeline.params import Extract, Sampling
-from pipeline.weights import conditions, entry, import_files, status
+from pipeline.weights import conditions, converted_path, entry, how_to_get, import_files, load_weights, status
 from pipeline.weights.libraries import published
+from tests.weights.conftest import Register
+from tests.weights.making import published as torchs_file
 
+ZOOS = "detectron2:COCO-InstanceSegmentation/mask_rcnn_R_50_FPN_3x"
 TINY = "timm:test_resnet.r160_in1k"
 
 
@@ -81,20 +88,51 @@ def test_pytorchvideos_address_is_the_one_of_its_hub() -> None:
     assert entry("pytorchvideo:csn_r101").sources[0].url == entry("csn_r101").sources[0].url
 
 
-def test_the_zoo_of_detectron2_is_asked_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def zoo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A stand-in with the zoo's own function: the package is on no registry."""
     zoo = ModuleType("detectron2.model_zoo")
     zoo.get_checkpoint_url = lambda config: f"https://zoo.example/{config.removesuffix('.yaml')}/1/model_final.pkl"
     monkeypatch.setitem(sys.modules, "detectron2", ModuleType("detectron2"))
     monkeypatch.setitem(sys.modules, "detectron2.model_zoo", zoo)
+    yield
+    published.cache_clear()
 
-    found = entry("detectron2:COCO-InstanceSegmentation/mask_rcnn_R_50_FPN_3x")
+
+def test_the_zoo_of_detectron2_is_asked_where_it_is_installed(zoo: None) -> None:
+    found = entry(ZOOS)
 
     assert (
         found.sources[0].url == "https://zoo.example/COCO-InstanceSegmentation/mask_rcnn_R_50_FPN_3x/1/model_final.pkl"
     )
     assert (found.mapping, found.sources[0].layout) == ("detectron", "arrays")
-    published.cache_clear()
+
+
+@pytest.mark.parametrize("detector", [ZOOS, "torchvision:maskrcnn_resnet50_fpn_v2"])
+def test_a_bundle_can_have_another_detector(detector: str, zoo: None) -> None:
+    found = entry(f"vatex_regions:{detector}")
+
+    assert found.parts == {detector: "detector.", "resnext101_32x8d": "image.", "ir_csn152": "motion."}
+    assert {*found.licence.split(", ")} == {"Apache-2.0", "BSD-3-Clause"}
+    assert entry(detector).sources[0].url in how_to_get(f"vatex_regions:{detector}", folder=Path("weights"))
+
+
+def test_a_bundle_with_a_detector_of_the_zoo_is_one_file(
+    zoo: None, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pictures.pth").write_bytes(data := torchs_file({"a": torch.zeros(3)}))
+    register("pictures", data)
+    register("pair", b"", sources=(), parts={"yolov4_tiny": "detector.", "pictures": "image."})
+    (tmp_path / "model_final.pkl").write_bytes(pickle.dumps({"model": {"b": (ones := np.ones(2, np.float32))}}))
+
+    import_files(f"pair:{ZOOS}", [tmp_path / "model_final.pkl", tmp_path / "pictures.pth"])
+
+    assert {*load_weights(f"pair:{ZOOS}")} == {"detector.b", "image.a"}
+    assert main(["weights", "verify"]) == 0
+    file = converted_path(ZOOS)
+    file.write_bytes(file.read_bytes().replace(ones.tobytes(), (2 * ones).tobytes()))
+    assert main(["weights", "verify"]) == 6
 
 
 @pytest.mark.skipif(find_spec("detectron2") is not None, reason="detectron2 is installed")
@@ -121,6 +159,8 @@ def test_licences_with_conditions_are_shown(name: str) -> None:
         ("timm:coatnet_0_224", "timm publishes no weights of 'coatnet_0_224'"),
         ("pytorchvideo:slow_r51", "pytorchvideo has no 'slow_r51'; close to it: slow_r50"),
         ("keras:vgg16", "no library 'keras' publishes weights; known: timm, torchvision, pytorchvideo, detectron2"),
+        ("vatex_regions:torchvision:maskrcnn", "torchvision has no 'maskrcnn'"),
+        ("i3d_rgb:torchvision:maskrcnn_resnet50_fpn", "'i3d_rgb' is no bundle with a detector to exchange"),
         ("resnet5", "no weights are called 'resnet5'"),
     ],
 )
