@@ -15,13 +15,13 @@ import timm
 import torch
 from timm.data import resolve_data_config
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torchvision.models import SwinTransformer, get_model, get_model_weights, list_models
 from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
 from extractors.base import ExtractorError, UnknownOutputError, load_weights
+from extractors.probing import without_arithmetic
 
 HEADS = ("fc", "classifier", "head", "heads")  # what torchvision calls the part behind the last map
 BEFORE_THE_HEAD = 6  # nodes to look for the last map in
@@ -127,7 +127,7 @@ class TorchvisionTaps(nn.Module):
 
     def _ends(self, ends: Sequence[str], size: int) -> tuple[str | None, str]:
         """The last map, and what the classifier reads where there is none."""
-        with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):  # shapes without arithmetic
+        with without_arithmetic(self.graph):
             found = self.graph(torch.zeros(1, 3, size, size))
         tensors = {node: found[node] for node in ends if isinstance(found[node], Tensor)}
         maps = [node for node, each in tensors.items() if each.dim() == 4 and min(each.shape[2:]) > 1]

@@ -8,10 +8,10 @@ from functools import partial
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from extractors import engines
 from extractors.base import Extractor
+from extractors.probing import without_arithmetic
 
 Remember = Callable[[Callable[[], bytes]], bytes]
 
@@ -33,7 +33,7 @@ class NetworkExtractor(Extractor):
         self.device = torch.device(device)
         self.network = network.eval()
         self.example = torch.zeros(1, *row)
-        with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True), engines.Watch() as watch:
+        with without_arithmetic(self.network), engines.Watch() as watch:
             self.outputs = {name: tuple(found.shape[1:]) for name, found in self.forward(torch.zeros(1, *row)).items()}
         engines.fold_batch_norms(self.network, watch.pairs())
         self.network = engines.in_channels_last(self.network).to(self.device)

@@ -15,7 +15,7 @@ from timm.data import create_transform, resolve_data_config
 from torchvision.models import WeightsEnum, get_model, get_model_weights, list_models
 
 from extractors import frames
-from extractors.base import ExtractorError, UnknownOutputError
+from extractors.base import RANDOM_SEED, ExtractorError, UnknownOutputError
 
 SMALL = re.compile(r"(atto|femto|pico|nano|tiny|_xxs|_050|_035|18$|x0_5|lite0|_s1$)")
 BIG = re.compile(r"(384|448|512|in22|dino|clip|siglip|naflex)")
@@ -230,3 +230,15 @@ def test_an_edition_for_larger_pictures_is_built_for_them() -> None:
 def test_an_edition_that_does_not_exist_is_answered_with_those_that_do() -> None:
     with pytest.raises(ExtractorError, match="no 'V3' of resnet50; it has: IMAGENET1K_V1, IMAGENET1K_V2"):
         frames.build("resnet50", outputs=["pool"], weights=None, published="V3")
+
+
+def test_what_a_network_keeps_of_a_pass_is_not_of_the_one_that_told_the_shapes() -> None:
+    """Its attention keeps biases from one pass to the next."""
+    extractor = frames.build("timm:efficientformerv2_s0", outputs=["pool"], weights=None)
+    batch = torch.randn(2, 3, 224, 224)
+    torch.manual_seed(RANDOM_SEED)
+    model = timm.create_model("efficientformerv2_s0").eval()
+
+    with torch.no_grad():
+        expected = model.forward_head(model.forward_features(batch), pre_logits=True)
+    assert_near(extractor(batch)["pool"], expected)
