@@ -80,6 +80,7 @@ def open_zoo(
 ) -> Opened:
     """Imported by name: the package is on no registry, so nothing here may depend on it."""
     try:
+        package = importlib.import_module("detectron2")
         zoo = importlib.import_module("detectron2.model_zoo")
         modeling = importlib.import_module("detectron2.modeling")
         transforms = importlib.import_module("detectron2.data.transforms")
@@ -99,15 +100,15 @@ def open_zoo(
     return kind(
         model,
         resize=lambda frame: shortest.get_transform(frame).apply_image(frame),
-        preprocessing=_describe(settings, sides),
+        preprocessing=_describe(settings, sides, version=package.__version__),
     )
 
 
-def _describe(settings: Any, sides: tuple[int, int]) -> dict[str, Any]:
+def _describe(settings: Any, sides: tuple[int, int], *, version: str) -> dict[str, Any]:
     return {
         "resize_short_side": sides[0],
         "largest_long_side": sides[1],
-        "resize_library": "detectron2 (PIL)",
+        "resize_library": f"detectron2 {version} (PIL)",
         "scale": "0..255",
         "mean": list(settings.MODEL.PIXEL_MEAN),
         "std": list(settings.MODEL.PIXEL_STD),
