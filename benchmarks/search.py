@@ -16,7 +16,6 @@ from pathlib import Path
 import torch
 
 from models.base import Captioner, Features, Modality, State
-from models.soft_attention import SoftAttention
 from pipeline.memory import keep_freed_memory
 from pipeline.reading import allowed
 from pipeline.search import Sentence, beam_search
@@ -62,7 +61,7 @@ def longer(
 def main() -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
-    model, given = build(SoftAttention).eval(), features(VIDEOS)
+    model, given = build().eval(), features(VIDEOS)
     for width in (1, 5):
         fast, slow = searching(model, given, width=width), one_at_a_time(model, given, width=width)
         same = sum(words == sentence.words for words, sentence in zip(slow(), fast(), strict=False))

@@ -103,6 +103,7 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> Non
         "val_cider": history.best.val_cider,
         "features": {name: describe_input(trainer.source, name) for name in trainer.source.inputs},
         "versions": {"torch": version("torch"), "framescribe": version("framescribe")},
+        "processor": torch.backends.cpu.get_cpu_capability(),  # another instruction set rounds otherwise
     }
     with fresh_folder(out, known_by="run.json") as temporary:
         write_bytes(temporary / "model.safetensors", trainer.best_path(history).read_bytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from pipeline.corpus import Corpus, write_corpus
 from pipeline.errors import InputError
@@ -85,7 +87,9 @@ def test_it_learns_and_the_published_run_says_so(project: Path) -> None:
     said = caption_videos(run.model, run.source, ["v30", "v31"], vocabulary=run.vocabulary, beam=3, max_words=10)
     assert "red" in said["v30"].caption
     assert "green" in said["v31"].caption
-    assert '"untrained": true' in Path("runs/toy/run.json").read_text()
+    facts = json.loads(Path("runs/toy/run.json").read_text())
+    assert facts["features"]["appearance"]["untrained"]
+    assert facts["processor"] == torch.backends.cpu.get_cpu_capability()
 
 
 def test_a_killed_run_resumes_to_the_same_bytes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
