@@ -103,6 +103,28 @@ def test_regions_that_are_not_there_change_nothing() -> None:
     torch.testing.assert_close(said(model, features), said(model, {"appearance": Modality(more, mask)}))
 
 
+@pytest.mark.parametrize("frame", [0, 1])  # the one that is chosen, and another
+def test_a_low_temperature_looks_where_one_frame_alone_would_also_where_frames_have_fewer_regions(frame: int) -> None:
+    """What other frames have in a place is not there in the one that was chosen."""
+    features = grid(6, lengths=[4])
+    features["appearance"].values[:, frame, 1:] = 0.0
+    looks = [
+        model.step(model.encode(features), torch.tensor([1])).attention["region"]
+        for model in (build(branches="ts", temperature=1e-3, one_frame=chosen) for chosen in (False, True))
+    ]
+
+    torch.testing.assert_close(*looks, atol=1e-4, rtol=0)
+
+
+def test_ts_chooses_no_frame_without_regions() -> None:
+    features = grid(6, lengths=[4])
+    features["appearance"].values[:, 1:3] = 0.0
+    attention = build(branches="ts").step(build(branches="ts").encode(features), torch.tensor([1])).attention
+
+    assert attention["time"][0, 1:3].tolist() == [0.0, 0.0]
+    torch.testing.assert_close(attention["region"].sum(-1), torch.ones(1))
+
+
 def test_one_vector_a_frame_equals_a_grid_of_one_cell_and_is_read_once() -> None:
     model = build()
     features = grid(lengths=[4, 2])
