@@ -122,7 +122,7 @@ def ranking_loss(direction: Tensor, frames: Tensor, mask: Tensor, *, margin: flo
     """Eqs. 6-7, (B,): each frame should lie further along the direction than the one before it."""
     along = torch.einsum("bd,btd->bt", direction, frames)
     losses = F.softplus(along[:, :-1] + margin - along[:, 1:])
-    return (losses * mask[:, 1:]).sum(1)
+    return (losses * (mask[:, :-1] & mask[:, 1:])).sum(1)
 
 
 class FlatAttention(View):

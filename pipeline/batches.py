@@ -47,8 +47,13 @@ class FeatureSource:
         videos = [self.stores[wanted.slot][video_id] for video_id in video_ids]
         rows = [torch.tensor(video[wanted.tensor], dtype=torch.float32) for video in videos]
         real = [torch.tensor(video.rows.valid > 0) for video in videos]  # sound that is missing is no row to look at
-        mask = pad_sequence(real, batch_first=True)  # (B, L); padding is False
-        return Modality(pad_sequence(rows, batch_first=True).to(device), mask.to(device))
+        return Modality(_padded(rows).to(device), _padded(real).to(device))  # (B, L, ...), (B, L); padding is False
+
+
+def _padded(videos: list[Tensor]) -> Tensor:
+    """One after the other, zeros after the shorter ones; of videos too short for any row, one row of them."""
+    padded = pad_sequence(videos, batch_first=True)  # (B, L, ...)
+    return padded if padded.shape[1] else padded.new_zeros(len(videos), 1, *padded.shape[2:])
 
 
 def open_features(slots: Slots, wanted: Mapping[str, Input], *, folder: Path = Path("features")) -> FeatureSource:

@@ -113,7 +113,7 @@ def features(name: str, lengths: list[int], *, padded_to: int | None = None) -> 
         shape, generator = CASES[name].shape(each), torch.Generator().manual_seed(number)
         values = torch.randn(len(lengths), LONGEST, *shape, generator=generator)[:, :longest].clone()
         values[~mask] = 1e3
-        found[each] = Modality(values, mask)
+        found[each] = Modality(values, mask.clone())
     return found
 
 
@@ -148,6 +148,25 @@ def test_padding_never_changes_a_result(name: str) -> None:
 
     torch.testing.assert_close(tight, padded, atol=1e-5, rtol=0)
     torch.testing.assert_close(tight.view(3, 2, -1)[:, 0], alone, atol=1e-5, rtol=0)
+
+
+@every_model
+def test_a_video_may_lack_all_rows_of_a_store(name: str) -> None:
+    """Shorter than a window, it has none; a batch has one row of padding at least."""
+    model, words = build(name), torch.tensor([[5, 6, EOS], [7, 8, EOS]])
+    slots = {each: inputs_of(CASES[name].model)[each].slot for each in CASES[name].inputs}
+    for lacked in set(slots.values()):
+        given = features(name, [4, 7])
+        for part in [given[each] for each in slots if slots[each] == lacked]:
+            part.values[0], part.mask[0] = 0.0, part.mask.new_zeros(7)
+        rows = {each: 1 if slot == lacked else 4 for each, slot in slots.items()}
+        single = {each: Modality(*(whole[:1, : rows[each]] for whole in part)) for each, part in given.items()}
+
+        together = teacher_forced(model, model.encode(given), words).logits.view(3, 2, -1)[:, 0]
+        alone = teacher_forced(model, model.encode(single), words[:1]).logits
+
+        assert together.isfinite().all()
+        torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
 @every_model
