@@ -18,6 +18,7 @@ from pipeline.corpus import Corpus
 from pipeline.vocabulary import PAD, Vocabulary, tokenize
 
 VIDEOS = 64  # read at a time
+SENTENCES = 256  # the same: each has 2,048 numbers for every word of the longest
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,14 @@ class Judge:
         self.model.eval()
         with torch.no_grad():
             video = self.model.video(self.source.batch([video_id], device=self.device))
-            return self.model.text(self._numbers(candidates)) @ video[0]
+            return self._texts(candidates) @ video[0]
 
     def rank(self, references: Mapping[str, Sequence[str]]) -> float:
         """Mean over videos of 1 / rank of their own best sentence among everybody's; 1 is perfect."""
         self.model.eval()
         owners = torch.tensor([number for number, texts in enumerate(references.values()) for _ in texts])
         with torch.no_grad():
-            texts = self.model.text(self._numbers([text for texts in references.values() for text in texts]))
+            texts = self._texts([text for texts in references.values() for text in texts])  # (N, D)
             scores = torch.cat([self.model.video(part) @ texts.T for part in self._batches([*references])])  # (B, N)
         own = owners.to(scores.device) == torch.arange(len(references), device=scores.device).unsqueeze(1)
         best = scores.masked_fill(~own, -torch.inf).amax(1, keepdim=True)
@@ -64,6 +65,10 @@ class Judge:
     def _batches(self, video_ids: list[str]) -> list[Features]:
         starts = range(0, len(video_ids), VIDEOS)
         return [self.source.batch(video_ids[start : start + VIDEOS], device=self.device) for start in starts]
+
+    def _texts(self, sentences: Sequence[str]) -> Tensor:
+        starts = range(0, len(sentences), SENTENCES)
+        return torch.cat([self.model.text(self._numbers(sentences[start : start + SENTENCES])) for start in starts])
 
     def _numbers(self, sentences: Sequence[str]) -> Tensor:
         rows = [torch.tensor(self.vocabulary.encode(tokenize(sentence))) for sentence in sentences]

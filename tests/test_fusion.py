@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
+from models.embedding import VideoTextEmbedding
 from pipeline.cli import main
 from pipeline.corpus import read_corpus
-from pipeline.embedding import Settings, train_judge
+from pipeline.embedding import Judge, Settings, train_judge
 from pipeline.ensembles import open_speaker
 from pipeline.errors import InputError
 from pipeline.publish import write_json
@@ -106,6 +108,26 @@ def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
     chosen = read("predictions/other-or-good.json")["predictions"]
     assert [entry["run"] for entry in chosen.values()].count("good") >= 5
     assert all(entry["similarities"].keys() == {"other", "good"} for entry in chosen.values())
+
+
+def test_the_judge_reads_a_few_sentences_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a large validation split at once need tens of gigabytes."""
+    run, corpus = open_run(Path("runs/good"), device="cpu"), read_corpus(Path("data/captions"))
+    torch.manual_seed(0)
+    judge = Judge(
+        VideoTextEmbedding(vocabulary=len(run.vocabulary), sizes=run.source.sizes), run.source, run.vocabulary
+    )
+    at_once, sizes, read_texts = judge.rank(corpus.references("val")), [], judge.model.text
+
+    def counted(words: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(words))
+        return read_texts(words)
+
+    monkeypatch.setattr("pipeline.embedding.SENTENCES", 5)
+    monkeypatch.setattr(judge.model, "text", counted)
+
+    assert judge.rank(corpus.references("val")) == pytest.approx(at_once)
+    assert sizes == [5, 5, 2]
 
 
 def test_predictions_of_other_videos_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
