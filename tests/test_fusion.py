@@ -110,6 +110,31 @@ def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
     assert all(entry["similarities"].keys() == {"other", "good"} for entry in chosen.values())
 
 
+def write_sentences(*runs: str) -> None:
+    captions = read_corpus(Path("data/captions")).captions
+    for run in runs:
+        said = {video: {"caption": captions[video][0]} for video in ("v30", "v31")}
+        write_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
+
+
+def test_runs_of_different_vocabularies_can_be_fused() -> None:
+    """Sentences are compared, not numbers of words."""
+    facts = read("runs/other/run.json")
+    words = facts["vocabulary"]
+    write_json(Path("runs/turned/run.json"), facts | {"vocabulary": [*words[:4], *words[:3:-1]]})
+    Path("runs/turned/model.safetensors").write_bytes(Path("runs/other/model.safetensors").read_bytes())
+    write_sentences("good", "turned")
+
+    assert main(["fuse", "turned", "good", "--quiet", "--epochs", "1"]) == 0
+
+
+def test_an_ensembles_sentences_are_candidates_too() -> None:
+    write_sentences("good+other", "other")
+
+    assert main(["fuse", "good+other", "other", "--quiet", "--epochs", "1"]) == 0
+    assert set(read("predictions/good+other-or-other.json")["predictions"]) == {"v30", "v31"}
+
+
 def test_the_judge_reads_a_few_sentences_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a large validation split at once need tens of gigabytes."""
     run, corpus = open_run(Path("runs/good"), device="cpu"), read_corpus(Path("data/captions"))
@@ -128,6 +153,11 @@ def test_the_judge_reads_a_few_sentences_at_a_time(monkeypatch: pytest.MonkeyPat
 
     assert judge.rank(corpus.references("val")) == pytest.approx(at_once)
     assert sizes == [5, 5, 2]
+
+
+def test_an_embedding_without_epochs_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", "good", "other", "--epochs", "0"]) == 2
+    assert "--epochs is 0, allowed: 1 or more" in capsys.readouterr().err
 
 
 def test_predictions_of_other_videos_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
