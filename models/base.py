@@ -108,3 +108,10 @@ class Captioner(nn.Module, ABC):
 def select(state: State, rows: Tensor) -> State:
     """The same state for other members of the batch: repeated videos, or reordered beams."""
     return {name: tensor.index_select(0, rows) for name, tensor in state.items()}
+
+
+def require_positive(**options: float) -> None:
+    """Of a model's options those that divide or count something."""
+    for option, value in options.items():
+        if value <= 0:
+            raise ValueError(f"{option} is {value}, allowed: above 0")

@@ -41,6 +41,8 @@ class SoftAttention(Captioner):
         order: bool = True,
     ) -> None:
         super().__init__()
+        if order and hidden_size % 2:
+            raise ValueError(f"hidden_size is {hidden_size}; the two directions of order share it: an even number")
         self.project = nn.Sequential(nn.Linear(sizes["appearance"], hidden_size), nn.ReLU(), nn.Dropout(dropout))
         self.reader = nn.GRU(hidden_size, hidden_size // 2, batch_first=True, bidirectional=True) if order else None
         self.senses = tuple(name for name in SENSES if name in sizes)

@@ -13,7 +13,7 @@ from typing import ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from models.base import Captioner, Features, Input, Lesson, Modality, State, Step
+from models.base import Captioner, Features, Input, Lesson, Modality, State, Step, require_positive
 from models.layers import masked_mean
 from models.views import POOLS, Places, Seen, TemporoSpatial, View, make_spatio_temporal
 from models.word_memory import WordMemory
@@ -54,6 +54,7 @@ class Stats(Captioner):
         super().__init__()
         _require("branches", branches, BRANCHES)
         _require("pool", pool, POOLS)
+        require_positive(temperature=temperature, recall=recall)
         self.rank_weight = rank_weight
         self.blocks = nn.ModuleDict()
         shape = {"query": hidden_size + word_size, "width": feature_size, "attention_size": attention_size}

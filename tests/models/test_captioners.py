@@ -301,11 +301,33 @@ def test_select_repeats_videos() -> None:
             "mean_pool has no option hidden; known options: word_size, hidden_size, dropout",
         ),
         (
+            lambda: build_captioner("g2l", vocabulary=9, sizes={"appearance": 4}, options={"hidden_size": 64.0}),
+            "g2l: hidden_size is 64.0, which must be a whole number, e.g. 768",
+        ),
+        (
+            lambda: build_captioner("mean_pool", vocabulary=9, sizes={"appearance": 4}, options={"word_size": 0}),
+            "mean_pool: word_size is 0, allowed: 1 or more",
+        ),
+        (
+            lambda: build_captioner("vatex_temporal", vocabulary=9, sizes={"appearance": 4}, options={"attend": "no"}),
+            "vatex_temporal: attend is 'no', which must be true or false, e.g. True",
+        ),
+        (
+            lambda: build_captioner(
+                "soft_attention", vocabulary=9, sizes={"appearance": 4}, options={"hidden_size": 9}
+            ),
+            "soft_attention: hidden_size is 9; the two directions of order share it: an even number",
+        ),
+        (
+            lambda: build_captioner("stats", vocabulary=9, sizes={"appearance": 4}, options={"temperature": 0}),
+            "stats: temperature is 0, allowed: above 0",
+        ),
+        (
             lambda: require_stages(build("mean_pool"), ["", "second"]),
             "the model has no stage 'second'; it has: none",
         ),
     ],
 )
-def test_unknown_models_and_options_list_the_known(act: Callable[[], object], message: str) -> None:
+def test_impossible_models_and_options_say_what_is_allowed(act: Callable[[], object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         act()

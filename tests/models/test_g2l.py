@@ -242,6 +242,7 @@ def test_the_papers_sizes() -> None:
         ({"sampler": "dice"}, SIZES, "sampler is 'dice', allowed: gumbel, straight_through, argmax"),
         ({"align": False}, SIZES, "key frames are chosen by the aligned attention"),
         ({"key_frames": -1}, SIZES, "key_frames is -1, allowed: 0 or more"),
+        ({"temperature": 0.0}, SIZES, "temperature is 0.0, allowed: above 0"),
         ({"activation": "sin"}, SIZES, "activation is 'sin', allowed: relu, tanh"),
     ],
 )
