@@ -23,17 +23,22 @@ SENTENCES = 256  # the same: each has 2,048 numbers for every word of the longes
 
 @dataclass(frozen=True)
 class Settings:
-    """VSE++'s published ones."""
+    """VSE++'s published ones, and when to stop."""
 
     epochs: int = 30
-    patience: int = 5
+    patience: int = 5  # epochs without a better validation rank
     batch_size: int = 128
     learning_rate: float = 2e-4
+    drop_every: int = 15  # epochs after which the rate is a tenth
     margin: float = 0.2
     clip: float = 2.0
     word_size: int = 300
     size: int = 1024  # of the common space
     seed: int = 0
+
+    def rate_at(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 1."""
+        return self.learning_rate * 0.1 ** ((epoch - 1) // self.drop_every)
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,7 @@ def train_judge(
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     best, best_epoch, kept = -1.0, 0, model.state_dict()
     for epoch in range(1, settings.epochs + 1):
+        optimizer.param_groups[0]["lr"] = settings.rate_at(epoch)
         loss = _epoch(judge, pairs, optimizer, settings, seed=settings.seed * 1_000_003 + epoch)
         rank = judge.rank(corpus.references("val"))
         progress.advance(note=f"loss {loss:.3f}  validation rank {rank:.3f}")

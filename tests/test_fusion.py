@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import pipeline.embedding
 from models.embedding import VideoTextEmbedding
 from pipeline.cli import main
 from pipeline.corpus import read_corpus
@@ -94,6 +95,21 @@ def test_the_judge_knows_which_sentence_fits() -> None:
     sentences = [f"a {colour} {shape} moves" for colour in COLOURS for shape in SHAPES]
     best = {video: sentences[judge.similarities(video, sentences).argmax()] for video in corpus.splits["test"]}
     assert sum(best[video] == corpus.captions[video][0] for video in best) >= 5  # of 6; chance is 1
+
+
+def test_the_judges_rate_falls_to_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, used = open_run(Path("runs/good"), device="cpu"), []
+    epoch = pipeline.embedding._epoch
+
+    def noted(judge: Judge, pairs: object, optimizer: torch.optim.Optimizer, *rest: object, **more: object) -> float:
+        used.append(optimizer.param_groups[0]["lr"])
+        return epoch(judge, pairs, optimizer, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pipeline.embedding, "_epoch", noted)
+    settings = Settings(epochs=3, learning_rate=1.0, drop_every=2, word_size=4, size=8)
+    train_judge(read_corpus(Path("data/captions")), run.vocabulary, run.source, settings=settings, max_words=10)
+
+    assert used == pytest.approx([1.0, 1.0, 0.1])
 
 
 def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
