@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from pipeline.corpus import read_corpus
 from pipeline.embedding import Judge, Settings, train_judge
 from pipeline.ensembles import open_speaker
 from pipeline.errors import InputError
+from pipeline.fusion import fuse
 from pipeline.publish import write_json
 from pipeline.runs import open_run
 from tests.test_training import COLOURS, SETTINGS, SHAPES, make_project, train
@@ -124,6 +126,15 @@ def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
     chosen = read("predictions/other-or-good.json")["predictions"]
     assert [entry["run"] for entry in chosen.values()].count("good") >= 5
     assert all(entry["similarities"].keys() == {"other", "good"} for entry in chosen.values())
+
+
+@pytest.mark.parametrize(("said", "chosen"), [(("", "a ball"), "b"), (("", ""), "a"), (("a cube", "a ball"), "a")])
+def test_a_run_that_said_nothing_is_taken_only_where_all_did(said: tuple[str, str], chosen: str) -> None:
+    """No training caption is empty, so that the judge cannot know what to think of one."""
+    judge = Mock(spec=Judge, similarities=Mock(return_value=torch.tensor([0.9, 0.1])))
+    by_run = {run: {"v": {"caption": caption}} for run, caption in zip("ab", said, strict=True)}
+
+    assert fuse(by_run, judge)["v"]["run"] == chosen
 
 
 def write_sentences(*runs: str) -> None:
