@@ -179,6 +179,23 @@ def test_words_so_far_are_recalled_up_to_the_length_of_the_memory() -> None:
     torch.testing.assert_close(recalled[0], weights @ memory.value(last))
 
 
+def test_the_papers_sizes() -> None:
+    """I3D's 2048 to 512, words of 256, an attention space of 128; the LSTM of Eq. 8 is as wide as what it ranks."""
+    with torch.device("meta"):
+        model = Stats(vocabulary=13_010, sizes={"appearance": 2048, "motion": 2048})
+
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    for modality in ("appearance", "motion"):
+        block = f"blocks.{modality}"
+        assert shapes[f"{block}.project.0.weight"] == (512, 2048)
+        assert shapes[f"{block}.views.st.reader.weight_hh_l0"] == (4 * 512, 512)
+        for attention in ("st.place", "ts.frame", "ts.place"):
+            assert shapes[f"{block}.views.{attention}.memory.weight"] == (128, 512)
+            assert shapes[f"{block}.views.{attention}.query.weight"] == (128, 512 + 256)  # [h; c]
+    assert shapes["embed.weight"] == (13_010, 256)
+    assert shapes["cell.weight_ih"] == (4 * 512, 256 + 2 * 512)  # [word; each modality]
+
+
 def test_an_unknown_pool_lists_the_known() -> None:
     with pytest.raises(UsageError, match=r"stats: pool is 'max'; known: mean, lstm, ranked"):
         build_captioner("stats", vocabulary=9, sizes=SIZES, options={"pool": "max"})
