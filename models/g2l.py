@@ -25,7 +25,7 @@ class G2l(Captioner):
     inputs: ClassVar = {
         "appearance": Input("appearance", "pool"),
         "motion": Input("motion", "pool", optional=True),
-        "regions": Input("regions", "features", optional=True),
+        "regions": Input("regions", "features", optional=True, axes=(2, 3, 4)),
     }
     looks: ClassVar = {"time": "appearance", "region": "regions", "frame": "regions"}
 

@@ -19,6 +19,7 @@ from models.views import POOLS, Places, Seen, TemporoSpatial, View, make_spatio_
 from models.word_memory import WordMemory
 
 BRANCHES = ("both", "st", "ts")
+ANY = (1, 2, 3, 4)  # axes of a row
 LOOKS = ("appearance", "motion", "regions")  # inputs that are looked at, in the order of the decoder's input
 
 
@@ -26,9 +27,9 @@ class Stats(Captioner):
     """A block of attention for each modality; their outputs lie side by side in the decoder's input."""
 
     inputs: ClassVar = {
-        "appearance": Input("appearance", "grid"),
-        "motion": Input("motion", "grid", optional=True),
-        "regions": Input("regions", "features", optional=True),
+        "appearance": Input("appearance", "grid", axes=ANY),
+        "motion": Input("motion", "grid", optional=True, axes=ANY),
+        "regions": Input("regions", "features", optional=True, axes=ANY),
         "label": Input("label", "label", optional=True),  # one-hot class, or class scores
     }
     looks: ClassVar = dict.fromkeys(("time", "place", "shared", "region"), "appearance")

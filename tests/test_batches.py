@@ -40,11 +40,23 @@ def test_videos_too_short_for_any_row_are_one_of_padding(tmp_path: Path, videos:
     }
     write_store(tmp_path / "levels", stored, fingerprint={})
 
-    values, mask = open_features(SLOTS, {"pool5": Input("motion", "high")}, folder=tmp_path).batch(videos)["pool5"]
+    values, mask = open_features(SLOTS, {"pool5": Input("motion", "high", axes=(2,))}, folder=tmp_path).batch(videos)[
+        "pool5"
+    ]
 
     assert values.shape == (len(videos), rows, 2, 3)
     assert mask[0].tolist() == [False] * rows
     assert values[0].count_nonzero() == 0
+
+
+def test_rows_of_a_shape_that_the_model_cannot_take_are_told_before_training(tmp_path: Path) -> None:
+    tensors = {"grid": np.ones((2, 4, 4, 3), np.float32), "pool": np.ones((2, 3), np.float32)}
+    write_store(tmp_path / "levels", {"v0": VideoFeatures(tensors=tensors, rows=rows_of(2))}, fingerprint={})
+
+    told = r"for 'motion' the model reads a vector a row; 'grid' of .*levels has the shape \[4, 4, 3\]"
+    with pytest.raises(InputError, match=told) as error:
+        open_features(SLOTS, {"motion": Input("motion", "grid")}, folder=tmp_path)
+    assert "of this store fit: pool" in str(error.value.hint)
 
 
 def test_a_tensor_that_the_model_needs_may_not(features: Path) -> None:
