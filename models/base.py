@@ -23,6 +23,9 @@ class Input(NamedTuple):
     slot: str  # appearance | motion | regions | sound
     tensor: str
     optional: bool = False  # the model does without when the slot has no store
+    axes: tuple[int, ...] = (
+        1,
+    )  # of a row, as many as the model can take: 1 a vector, 2 regions, 3 a map, 4 one in time
 
 
 class Modality(NamedTuple):
@@ -108,3 +111,10 @@ class Captioner(nn.Module, ABC):
 def select(state: State, rows: Tensor) -> State:
     """The same state for other members of the batch: repeated videos, or reordered beams."""
     return {name: tensor.index_select(0, rows) for name, tensor in state.items()}
+
+
+def require_positive(**options: float) -> None:
+    """Of a model's options those that divide or count something."""
+    for option, value in options.items():
+        if value <= 0:
+            raise ValueError(f"{option} is {value}, allowed: above 0")

@@ -19,7 +19,7 @@ from models.multi_sample import multi_sample_loss
 
 
 class DualAfr(Captioner):
-    inputs: ClassVar = {name: Input("motion", name, optional=True) for name in LEVELS} | {
+    inputs: ClassVar = {name: Input("motion", name, optional=True, axes=(3, 4)) for name in LEVELS} | {
         "fc7": Input("appearance", "fc7")
     }
     looks: ClassVar = {"place": HIGHEST}

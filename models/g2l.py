@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from models.base import Captioner, Features, Input, Modality, State, Step
+from models.base import Captioner, Features, Input, Modality, State, Step, require_positive
 from models.gumbel import gumbel_top_k, top_k
 from models.layers import BilinearAttention, as_regions, real_regions, side_by_side
 
@@ -25,7 +25,7 @@ class G2l(Captioner):
     inputs: ClassVar = {
         "appearance": Input("appearance", "pool"),
         "motion": Input("motion", "pool", optional=True),
-        "regions": Input("regions", "features", optional=True),
+        "regions": Input("regions", "features", optional=True, axes=(2, 3, 4)),
     }
     looks: ClassVar = {"time": "appearance", "region": "regions", "frame": "regions"}
 
@@ -49,6 +49,7 @@ class G2l(Captioner):
     ) -> None:
         super().__init__()
         _check(sizes, align=align, key_frames=key_frames, sampler=sampler, activation=activation)
+        require_positive(temperature=temperature, backward_temperature=backward_temperature)
         squash = ACTIVATIONS[activation]
         self.key_frames = key_frames if "regions" in sizes else 0
         self.sampler, self.temperature, self.backward_temperature = sampler, temperature, backward_temperature

@@ -11,6 +11,7 @@ from torch import Tensor
 from models.layers import masked_softmax
 
 FLOOR = 1e-20  # weights are at least this before the logarithm; a row that was chosen has w - 1 < 0 and falls to it
+CHOSEN = 0.5  # above this a row is out: where others lie on the floor too, it could come again; two that tie share
 
 
 def gumbel_top_k(
@@ -34,7 +35,7 @@ def gumbel_top_k(
         logits = (weights - taken).clamp(min=FLOOR).log()  # (B, M)
         if noise:
             logits = logits + gumbel_like(logits)
-        choice = _choose(logits, mask, temperature, backward_temperature)
+        choice = _choose(logits, mask & (taken <= CHOSEN), temperature, backward_temperature)
         choice = choice * (mask.sum(1, keepdim=True) > turn)  # a video of fewer rows gives fewer
         taken = taken + choice
         choices.append(choice)

@@ -21,10 +21,15 @@ def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
     return torch.einsum("bl,bld->bd", weights, values) / weights.sum(1, keepdim=True).clamp(min=1)
 
 
+def lengths(mask: Tensor) -> Tensor:
+    """Rows up to the last real one, (B, L) -> (B,): sound may set in late. A video without any has one of padding."""
+    return (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(1).clamp(min=1)
+
+
 def last_real(values: Tensor, mask: Tensor) -> Tensor:
     """The last real row of each video: (B, L, D), (B, L) -> (B, D)."""
     rows = torch.arange(len(mask), device=mask.device)
-    return values[rows, mask.sum(1).clamp(min=1) - 1]
+    return values[rows, lengths(mask) - 1]
 
 
 def side_by_side(parts: Sequence[Modality]) -> Modality:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from models.base import Captioner, Features, Input, State, Step
-from models.layers import AdditiveAttention, masked_mean
+from models.layers import AdditiveAttention, lengths, masked_mean
 from models.word_lstm import WordLstm
 
 SENSES = ("motion", "sound")
@@ -41,6 +41,8 @@ class SoftAttention(Captioner):
         order: bool = True,
     ) -> None:
         super().__init__()
+        if order and hidden_size % 2:
+            raise ValueError(f"hidden_size is {hidden_size}; the two directions of order share it: an even number")
         self.project = nn.Sequential(nn.Linear(sizes["appearance"], hidden_size), nn.ReLU(), nn.Dropout(dropout))
         self.reader = nn.GRU(hidden_size, hidden_size // 2, batch_first=True, bidirectional=True) if order else None
         self.senses = tuple(name for name in SENSES if name in sizes)
@@ -77,8 +79,7 @@ class SoftAttention(Captioner):
 
 def read_in_order(reader: nn.GRU, memory: Tensor, mask: Tensor) -> Tensor:
     """Packed, so that padding never reaches the backward direction."""
-    lengths = mask.sum(1).cpu()
-    packed = nn.utils.rnn.pack_padded_sequence(memory, lengths, batch_first=True, enforce_sorted=False)
+    packed = nn.utils.rnn.pack_padded_sequence(memory, lengths(mask).cpu(), batch_first=True, enforce_sorted=False)
     read, _ = reader(packed)
     return nn.utils.rnn.pad_packed_sequence(read, batch_first=True, total_length=memory.shape[1])[0]  # (B, L, H)
 

@@ -13,12 +13,13 @@ from typing import ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from models.base import Captioner, Features, Input, Lesson, Modality, State, Step
+from models.base import Captioner, Features, Input, Lesson, Modality, State, Step, require_positive
 from models.layers import masked_mean
 from models.views import POOLS, Places, Seen, TemporoSpatial, View, make_spatio_temporal
 from models.word_memory import WordMemory
 
 BRANCHES = ("both", "st", "ts")
+ANY = (1, 2, 3, 4)  # axes of a row
 LOOKS = ("appearance", "motion", "regions")  # inputs that are looked at, in the order of the decoder's input
 
 
@@ -26,9 +27,9 @@ class Stats(Captioner):
     """A block of attention for each modality; their outputs lie side by side in the decoder's input."""
 
     inputs: ClassVar = {
-        "appearance": Input("appearance", "grid"),
-        "motion": Input("motion", "grid", optional=True),
-        "regions": Input("regions", "features", optional=True),
+        "appearance": Input("appearance", "grid", axes=ANY),
+        "motion": Input("motion", "grid", optional=True, axes=ANY),
+        "regions": Input("regions", "features", optional=True, axes=ANY),
         "label": Input("label", "label", optional=True),  # one-hot class, or class scores
     }
     looks: ClassVar = dict.fromkeys(("time", "place", "shared", "region"), "appearance")
@@ -54,6 +55,7 @@ class Stats(Captioner):
         super().__init__()
         _require("branches", branches, BRANCHES)
         _require("pool", pool, POOLS)
+        require_positive(temperature=temperature, recall=recall)
         self.rank_weight = rank_weight
         self.blocks = nn.ModuleDict()
         shape = {"query": hidden_size + word_size, "width": feature_size, "attention_size": attention_size}

@@ -16,7 +16,8 @@ class VatexSpatial(TopDown):
         "appearance": Input("appearance", "pool"),
         "motion": Input("motion", "pool", optional=True),
         "sound": Input("sound", "pool", optional=True),
-        "objects": Input("regions", "features"),  # a picture's and a motion network's map, pooled in each box
+        # a picture's and a motion network's map, pooled in each box
+        "objects": Input("regions", "features", axes=(2, 3, 4)),
     }
     looks: ClassVar = {"region": "objects"}
 

@@ -18,6 +18,8 @@ from models.layers import AdditiveAttention, last_real, masked_mean
 
 POOLS = ("mean", "lstm", "ranked", "attention", "mean+lstm", "mean+ranked", "mean+attention")
 
+LITTLE = 1e-6  # weight that a region needs to be seen in full; less is no divisor
+
 
 @dataclass(frozen=True)
 class Places:
@@ -35,10 +37,25 @@ class Places:
     def there(self) -> Tensor:
         return self.values.new_ones(self.values.shape[:3], dtype=torch.bool) if self.regions is None else self.regions
 
+    @property
+    def shown(self) -> Tensor:
+        """(B, T): frames with anything in them."""
+        return self.frames if self.regions is None else self.frames & self.regions.any(-1)
+
     def means(self) -> Tensor:
         """The frames' mean vectors (B, T, D)."""
         shares = self.there / self.there.sum(-1, keepdim=True).clamp(min=1)
         return torch.einsum("btn,btnd->btd", shares, self.values)
+
+    def within(self, frames: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean at each place over weighed frames (B, T) that have it, (B, n, D), and their weight, (B, n)."""
+        if self.regions is None:
+            mixed = (frames.unsqueeze(1) @ self.values.flatten(2)).squeeze(1).unflatten(1, self.values.shape[2:])
+            return mixed, frames.new_ones(mixed.shape[:2])
+        weights = frames.unsqueeze(-1) * self.regions  # (B, T, n): one that is not there is only a bias
+        total = weights.sum(1)
+        shares = weights / total.unsqueeze(1).clamp(min=LITTLE)
+        return torch.einsum("btn,btnd->bnd", shares, self.values), total
 
 
 @dataclass(frozen=True)
@@ -105,7 +122,7 @@ def ranking_loss(direction: Tensor, frames: Tensor, mask: Tensor, *, margin: flo
     """Eqs. 6-7, (B,): each frame should lie further along the direction than the one before it."""
     along = torch.einsum("bd,btd->bt", direction, frames)
     losses = F.softplus(along[:, :-1] + margin - along[:, 1:])
-    return (losses * mask[:, 1:]).sum(1)
+    return (losses * (mask[:, :-1] & mask[:, 1:])).sum(1)
 
 
 class FlatAttention(View):
@@ -141,15 +158,21 @@ class TemporoSpatial(View):
         return {"keys": self.frame.keys(places.means())}  # (B, T, W)
 
     def forward(self, state: State, places: Places, query: Tensor) -> Seen:
-        frames = self.frame(query, state["keys"], places.frames, temperature=self.temperature)  # (B, T)
+        frames = self.frame(query, state["keys"], places.shown, temperature=self.temperature)  # (B, T)
         if self.one_frame and not self.training:
             frames = F.one_hot(frames.argmax(1), frames.shape[1]).to(frames.dtype)
-        selected = (frames.unsqueeze(1) @ places.values.flatten(2)).squeeze(1).unflatten(1, places.values.shape[2:])
+        selected, weight = places.within(frames)  # (B, n, D), (B, n)
         if selected.shape[1] == 1:
             return Seen(selected.squeeze(1), {"time": frames})
-        there = torch.einsum("bt,btn->bn", frames, places.there.to(frames.dtype)) > 0
-        weights = self.place(query, self.place.keys(selected), there)  # (B, n)
+        weights = self.place(query, self.place.keys(selected), weight > 0)  # (B, n)
+        if places.regions is not None:
+            weights = _shared_out(weights * weight)  # a region counts as much as the frames that have it
         return Seen(torch.einsum("bn,bnd->bd", weights, selected), {"time": frames, places.kind: weights})
+
+
+def _shared_out(weights: Tensor) -> Tensor:
+    """So that they sum to one, or to nothing where there is nothing."""
+    return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
 
 
 def make_spatio_temporal(*, query: int, width: int, attention_size: int, pool: str, margin: float) -> View:

@@ -40,7 +40,8 @@ class Vre(Captioner):
 
     inputs: ClassVar = {
         "appearance": Input("appearance", "pool"),
-        "places": Input("regions", "grid", optional=True),  # the same network's maps: v^s is their mean over time
+        # the same network's maps: v^s is their mean over time
+        "places": Input("regions", "grid", optional=True, axes=(2, 3, 4)),
         "sound": Input("sound", "pool", optional=True),
     }
     looks: ClassVar = {"time": "appearance", "refocus": "appearance", "place": "places"}

@@ -18,6 +18,8 @@ from pipeline.params import Slots
 from pipeline.store import Store, open_store
 from pipeline.vocabulary import PAD, Vocabulary, tokenize
 
+ROWS = {1: "a vector", 2: "regions", 3: "a map", 4: "a map in time"}  # by the number of their axes
+
 
 class Source(Protocol):
     """Whatever gives the features of videos as a padded batch."""
@@ -47,8 +49,13 @@ class FeatureSource:
         videos = [self.stores[wanted.slot][video_id] for video_id in video_ids]
         rows = [torch.tensor(video[wanted.tensor], dtype=torch.float32) for video in videos]
         real = [torch.tensor(video.rows.valid > 0) for video in videos]  # sound that is missing is no row to look at
-        mask = pad_sequence(real, batch_first=True)  # (B, L); padding is False
-        return Modality(pad_sequence(rows, batch_first=True).to(device), mask.to(device))
+        return Modality(_padded(rows).to(device), _padded(real).to(device))  # (B, L, ...), (B, L); padding is False
+
+
+def _padded(videos: list[Tensor]) -> Tensor:
+    """One after the other, zeros after the shorter ones; of videos too short for any row, one row of them."""
+    padded = pad_sequence(videos, batch_first=True)  # (B, L, ...)
+    return padded if padded.shape[1] else padded.new_zeros(len(videos), 1, *padded.shape[2:])
 
 
 def open_features(slots: Slots, wanted: Mapping[str, Input], *, folder: Path = Path("features")) -> FeatureSource:
@@ -72,6 +79,20 @@ def _require_tensor(store: Store, wanted: Input) -> None:
             f"the model reads '{wanted.tensor}' for '{wanted.slot}'; {store.folder} has: {', '.join(outputs)}",
             hint=f"add '{wanted.tensor}' to extract.{store.folder.name}.outputs",
         )
+    _require_shape(store, wanted)
+
+
+def _require_shape(store: Store, wanted: Input) -> None:
+    """Said before training, in which another shape ends as an error of torch."""
+    shapes = {name: output["shape"] for name, output in store.manifest["outputs"].items()}
+    if len(shapes[wanted.tensor]) in wanted.axes:
+        return
+    fitting = [name for name, shape in shapes.items() if len(shape) in wanted.axes]
+    raise InputError(
+        f"for '{wanted.slot}' the model reads {' or '.join(ROWS[axes] for axes in wanted.axes)} a row;"
+        f" '{wanted.tensor}' of {store.folder} has the shape {shapes[wanted.tensor]}",
+        hint=f"name another tensor in the run's `tensors`; of this store fit: {', '.join(fitting) or 'none'}",
+    )
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,30 @@ from models.base import Captioner, Input
 from pipeline.errors import UsageError
 
 GIVEN = ("vocabulary", "sizes")  # decided by the data, not by params
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 def build_captioner(name: str, *, vocabulary: int, sizes: Mapping[str, int], options: Mapping[str, Any]) -> Captioner:
     build = _module(name).build
-    known = [parameter for parameter in inspect.signature(build).parameters if parameter not in GIVEN]
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise UsageError(f"{name} has no option {', '.join(unknown)}; known options: {', '.join(known)}")
+    _require_known(name, build, options)
     try:
         return build(vocabulary=vocabulary, sizes=dict(sizes), **options)
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
+
+
+def _require_known(name: str, build: Any, options: Mapping[str, Any]) -> None:
+    """Options that the model has, each of the kind of its default."""
+    known = {each.name: each.default for each in inspect.signature(build).parameters.values() if each.name not in GIVEN}
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise UsageError(f"{name} has no option {', '.join(unknown)}; known options: {', '.join(known)}")
+    for option, value in options.items():
+        kind = type(known[option])
+        if type(value) is not kind and (kind, type(value)) != (float, int):
+            raise UsageError(f"{name}: {option} is {value!r}, which must be {KINDS[kind]}, e.g. {known[option]!r}")
+        if option.endswith("_size") and value < (least := min(known[option], 1)):
+            raise UsageError(f"{name}: {option} is {value}, allowed: {least} or more")
 
 
 def require_stages(model: Captioner, stages: Iterable[str]) -> None:

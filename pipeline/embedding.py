@@ -18,21 +18,27 @@ from pipeline.corpus import Corpus
 from pipeline.vocabulary import PAD, Vocabulary, tokenize
 
 VIDEOS = 64  # read at a time
+SENTENCES = 256  # the same: each has 2,048 numbers for every word of the longest
 
 
 @dataclass(frozen=True)
 class Settings:
-    """VSE++'s published ones."""
+    """VSE++'s published ones, and when to stop."""
 
     epochs: int = 30
-    patience: int = 5
+    patience: int = 5  # epochs without a better validation rank
     batch_size: int = 128
     learning_rate: float = 2e-4
+    drop_every: int = 15  # epochs after which the rate is a tenth
     margin: float = 0.2
     clip: float = 2.0
     word_size: int = 300
     size: int = 1024  # of the common space
     seed: int = 0
+
+    def rate_at(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 1."""
+        return self.learning_rate * 0.1 ** ((epoch - 1) // self.drop_every)
 
 
 @dataclass(frozen=True)
@@ -48,14 +54,14 @@ class Judge:
         self.model.eval()
         with torch.no_grad():
             video = self.model.video(self.source.batch([video_id], device=self.device))
-            return self.model.text(self._numbers(candidates)) @ video[0]
+            return self._texts(candidates) @ video[0]
 
     def rank(self, references: Mapping[str, Sequence[str]]) -> float:
         """Mean over videos of 1 / rank of their own best sentence among everybody's; 1 is perfect."""
         self.model.eval()
         owners = torch.tensor([number for number, texts in enumerate(references.values()) for _ in texts])
         with torch.no_grad():
-            texts = self.model.text(self._numbers([text for texts in references.values() for text in texts]))
+            texts = self._texts([text for texts in references.values() for text in texts])  # (N, D)
             scores = torch.cat([self.model.video(part) @ texts.T for part in self._batches([*references])])  # (B, N)
         own = owners.to(scores.device) == torch.arange(len(references), device=scores.device).unsqueeze(1)
         best = scores.masked_fill(~own, -torch.inf).amax(1, keepdim=True)
@@ -64,6 +70,10 @@ class Judge:
     def _batches(self, video_ids: list[str]) -> list[Features]:
         starts = range(0, len(video_ids), VIDEOS)
         return [self.source.batch(video_ids[start : start + VIDEOS], device=self.device) for start in starts]
+
+    def _texts(self, sentences: Sequence[str]) -> Tensor:
+        starts = range(0, len(sentences), SENTENCES)
+        return torch.cat([self.model.text(self._numbers(sentences[start : start + SENTENCES])) for start in starts])
 
     def _numbers(self, sentences: Sequence[str]) -> Tensor:
         rows = [torch.tensor(self.vocabulary.encode(tokenize(sentence))) for sentence in sentences]
@@ -92,6 +102,7 @@ def train_judge(
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     best, best_epoch, kept = -1.0, 0, model.state_dict()
     for epoch in range(1, settings.epochs + 1):
+        optimizer.param_groups[0]["lr"] = settings.rate_at(epoch)
         loss = _epoch(judge, pairs, optimizer, settings, seed=settings.seed * 1_000_003 + epoch)
         rank = judge.rank(corpus.references("val"))
         progress.advance(note=f"loss {loss:.3f}  validation rank {rank:.3f}")

@@ -38,8 +38,9 @@ def fuse(by_run: Mapping[str, Said], judge: Judge) -> Said:
     runs = [*by_run]
     chosen: Said = {}
     for video in by_run[runs[0]]:
-        similar = judge.similarities(video, [by_run[run][video]["caption"] for run in runs])
-        best = runs[int(similar.argmax())]
-        rounded = {run: round(float(value), 4) for run, value in zip(runs, similar, strict=True)}
+        said = {run: by_run[run][video]["caption"] for run in runs}
+        similar = dict(zip(runs, judge.similarities(video, [*said.values()]).tolist(), strict=True))
+        best = max(runs, key=lambda run: (bool(said[run]), similar[run]))  # to say nothing fits no video
+        rounded = {run: round(value, 4) for run, value in similar.items()}
         chosen[video] = by_run[best][video] | {"run": best, "similarities": rounded}
     return chosen

@@ -51,6 +51,7 @@ class Geometry:
 
     def looks(self, video: str, attention: Mapping[str, np.ndarray]) -> Looks:
         """The weights (W, ...) that a sentence was recorded with, in the common form."""
+        attention = {kind: weights for kind, weights in attention.items() if self._has_rows(video, kind)}
         found: Looks = {name: attention[name] for name in ("layer", "view") if name in attention}
         if "time" in attention:
             found |= self._time(video, attention["time"])
@@ -61,6 +62,10 @@ class Geometry:
         if "region" in attention:
             found |= self._regions(video, attention, found.get("time"))
         return found
+
+    def _has_rows(self, video: str, kind: str) -> bool:
+        """A video that is shorter than a window may have none."""
+        return kind not in self.model.looks or len(self._video(video, kind)[0].rows) > 0
 
     def _video(self, video: str, kind: str) -> tuple[Any, str]:
         wanted = self.source.inputs[self.model.looks[kind]]

@@ -1,4 +1,4 @@
-"""Which inputs of a model a run gives: a slot or a tensor that says none leaves an optional one out."""
+"""What a run gives its model: which inputs, and their rows as padded batches."""
 
 from __future__ import annotations
 
@@ -30,6 +30,33 @@ def test_an_optional_tensor_may_be_left_out(features: Path) -> None:
 
     assert source.sizes == {"pool5": 3}
     assert set(source.batch(["v0"])) == {"pool5"}
+
+
+@pytest.mark.parametrize(("videos", "rows"), [(["short"], 1), (["short", "long"], 2)])
+def test_videos_too_short_for_any_row_are_one_of_padding(tmp_path: Path, videos: list[str], rows: int) -> None:
+    stored = {
+        name: VideoFeatures(tensors={"high": np.ones((count, 2, 3), np.float32)}, rows=rows_of(count))
+        for name, count in {"short": 0, "long": 2}.items()
+    }
+    write_store(tmp_path / "levels", stored, fingerprint={})
+
+    values, mask = open_features(SLOTS, {"pool5": Input("motion", "high", axes=(2,))}, folder=tmp_path).batch(videos)[
+        "pool5"
+    ]
+
+    assert values.shape == (len(videos), rows, 2, 3)
+    assert mask[0].tolist() == [False] * rows
+    assert values[0].count_nonzero() == 0
+
+
+def test_rows_of_a_shape_that_the_model_cannot_take_are_told_before_training(tmp_path: Path) -> None:
+    tensors = {"grid": np.ones((2, 4, 4, 3), np.float32), "pool": np.ones((2, 3), np.float32)}
+    write_store(tmp_path / "levels", {"v0": VideoFeatures(tensors=tensors, rows=rows_of(2))}, fingerprint={})
+
+    told = r"for 'motion' the model reads a vector a row; 'grid' of .*levels has the shape \[4, 4, 3\]"
+    with pytest.raises(InputError, match=told) as error:
+        open_features(SLOTS, {"motion": Input("motion", "grid")}, folder=tmp_path)
+    assert "of this store fit: pool" in str(error.value.hint)
 
 
 def test_a_tensor_that_the_model_needs_may_not(features: Path) -> None:

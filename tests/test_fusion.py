@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+import torch
 
+import pipeline.embedding
+from models.embedding import VideoTextEmbedding
 from pipeline.cli import main
 from pipeline.corpus import read_corpus
-from pipeline.embedding import Settings, train_judge
+from pipeline.embedding import Judge, Settings, train_judge
 from pipeline.ensembles import open_speaker
 from pipeline.errors import InputError
+from pipeline.fusion import fuse
 from pipeline.publish import write_json
 from pipeline.runs import open_run
 from tests.test_training import COLOURS, SETTINGS, SHAPES, make_project, train
@@ -94,6 +99,21 @@ def test_the_judge_knows_which_sentence_fits() -> None:
     assert sum(best[video] == corpus.captions[video][0] for video in best) >= 5  # of 6; chance is 1
 
 
+def test_the_judges_rate_falls_to_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, used = open_run(Path("runs/good"), device="cpu"), []
+    epoch = pipeline.embedding._epoch
+
+    def noted(judge: Judge, pairs: object, optimizer: torch.optim.Optimizer, *rest: object, **more: object) -> float:
+        used.append(optimizer.param_groups[0]["lr"])
+        return epoch(judge, pairs, optimizer, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pipeline.embedding, "_epoch", noted)
+    settings = Settings(epochs=3, learning_rate=1.0, drop_every=2, word_size=4, size=8)
+    train_judge(read_corpus(Path("data/captions")), run.vocabulary, run.source, settings=settings, max_words=10)
+
+    assert used == pytest.approx([1.0, 1.0, 0.1])
+
+
 def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
     corpus = read_corpus(Path("data/captions"))
     right = {video: {"caption": corpus.captions[video][0]} for video in corpus.splits["test"]}
@@ -106,6 +126,65 @@ def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
     chosen = read("predictions/other-or-good.json")["predictions"]
     assert [entry["run"] for entry in chosen.values()].count("good") >= 5
     assert all(entry["similarities"].keys() == {"other", "good"} for entry in chosen.values())
+
+
+@pytest.mark.parametrize(("said", "chosen"), [(("", "a ball"), "b"), (("", ""), "a"), (("a cube", "a ball"), "a")])
+def test_a_run_that_said_nothing_is_taken_only_where_all_did(said: tuple[str, str], chosen: str) -> None:
+    """No training caption is empty, so that the judge cannot know what to think of one."""
+    judge = Mock(spec=Judge, similarities=Mock(return_value=torch.tensor([0.9, 0.1])))
+    by_run = {run: {"v": {"caption": caption}} for run, caption in zip("ab", said, strict=True)}
+
+    assert fuse(by_run, judge)["v"]["run"] == chosen
+
+
+def write_sentences(*runs: str) -> None:
+    captions = read_corpus(Path("data/captions")).captions
+    for run in runs:
+        said = {video: {"caption": captions[video][0]} for video in ("v30", "v31")}
+        write_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
+
+
+def test_runs_of_different_vocabularies_can_be_fused() -> None:
+    """Sentences are compared, not numbers of words."""
+    facts = read("runs/other/run.json")
+    words = facts["vocabulary"]
+    write_json(Path("runs/turned/run.json"), facts | {"vocabulary": [*words[:4], *words[:3:-1]]})
+    Path("runs/turned/model.safetensors").write_bytes(Path("runs/other/model.safetensors").read_bytes())
+    write_sentences("good", "turned")
+
+    assert main(["fuse", "turned", "good", "--quiet", "--epochs", "1"]) == 0
+
+
+def test_an_ensembles_sentences_are_candidates_too() -> None:
+    write_sentences("good+other", "other")
+
+    assert main(["fuse", "good+other", "other", "--quiet", "--epochs", "1"]) == 0
+    assert set(read("predictions/good+other-or-other.json")["predictions"]) == {"v30", "v31"}
+
+
+def test_the_judge_reads_a_few_sentences_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a large validation split at once need tens of gigabytes."""
+    run, corpus = open_run(Path("runs/good"), device="cpu"), read_corpus(Path("data/captions"))
+    torch.manual_seed(0)
+    judge = Judge(
+        VideoTextEmbedding(vocabulary=len(run.vocabulary), sizes=run.source.sizes), run.source, run.vocabulary
+    )
+    at_once, sizes, read_texts = judge.rank(corpus.references("val")), [], judge.model.text
+
+    def counted(words: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(words))
+        return read_texts(words)
+
+    monkeypatch.setattr("pipeline.embedding.SENTENCES", 5)
+    monkeypatch.setattr(judge.model, "text", counted)
+
+    assert judge.rank(corpus.references("val")) == pytest.approx(at_once)
+    assert sizes == [5, 5, 2]
+
+
+def test_an_embedding_without_epochs_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuse", "good", "other", "--epochs", "0"]) == 2
+    assert "--epochs is 0, allowed: 1 or more" in capsys.readouterr().err
 
 
 def test_predictions_of_other_videos_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

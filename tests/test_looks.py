@@ -30,7 +30,7 @@ def rows(count: int = ROWS, *, every: int = 4) -> Rows:
 
 def source(folder: Path, kind: type[Captioner], tensors: Mapping[str, np.ndarray]) -> FeatureSource:
     """One store in every slot that the model reads and that has its tensor."""
-    features = {"v": VideoFeatures(tensors=tensors, rows=rows())}
+    features = {"v": VideoFeatures(tensors=tensors, rows=rows(len(next(iter(tensors.values())))))}
     fingerprint = {"weights": "0f" * 32, "preprocessing": {"resize_short_side": 8}}
     write_store(folder / "store", features, fingerprint=fingerprint)
     wanted: dict[str, Input] = {name: each for name, each in kind.inputs.items() if each.tensor in tensors}
@@ -117,6 +117,13 @@ def test_regions_without_boxes_cannot_be_drawn(tmp_path: Path) -> None:
     stored = {"pool": np.zeros((ROWS, 5), np.float32), "features": np.ones((ROWS, 2, 5), np.float32)}
 
     assert geometry(tmp_path, VatexSpatial, stored).looks("v", {"region": np.ones((1, 6)) / 6}) == {}
+
+
+def test_a_video_without_rows_has_nothing_to_draw(tmp_path: Path) -> None:
+    found = geometry(tmp_path, Stats, {"grid": np.zeros((0, 2, 2, 5), np.float32)})
+    weights = {"time": np.zeros((2, 0)), "place": np.zeros((2, 4)), "view": np.ones((2, 2)) / 2}
+
+    assert list(found.looks("v", weights)) == ["view"]
 
 
 def test_the_second_look_is_told_once(tmp_path: Path) -> None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.console import Console
 from pipeline.errors import UsageError
 
+if TYPE_CHECKING:  # torch comes with it
+    from pipeline.embedding import Judge
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="captioned runs, two or more")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="captioned runs, two or more; RUN+RUN is an ensemble")
     parser.add_argument("--captions", type=Path, default=Path("data/captions"), help="(default: %(default)s)")
     parser.add_argument("--out", type=Path, help="(default: predictions/RUN-or-RUN.json)")
     parser.add_argument("--epochs", type=int, default=30, help="of the embedding, at most (default: %(default)s)")
@@ -23,29 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.corpus import read_corpus
-    from pipeline.embedding import Settings, train_judge
-    from pipeline.ensembles import JoinedSource, open_runs
     from pipeline.fusion import fuse, read_candidates
-    from pipeline.params import load_params
     from pipeline.publish import write_json
 
-    if len(set(args.runs)) < 2:
-        raise UsageError(f"fusion is of two runs or more, got {', '.join(args.runs)}")
+    _check(args)
     candidates = read_candidates({name: Path("predictions") / f"{name}.json" for name in args.runs})
-    device = args.machine().device
-    runs = open_runs([Path("runs") / name for name in args.runs], device=device)
-    settings = Settings(epochs=args.epochs, seed=args.seed)
-    with console.progress("train the embedding", settings.epochs) as progress:
-        judge, rank = train_judge(
-            read_corpus(args.captions),
-            runs[0].vocabulary,
-            JoinedSource([run.source for run in runs]),
-            settings=settings,
-            max_words=load_params().assemble.max_words,
-            device=device,
-            progress=progress,
-        )
+    judge, rank = _trained_judge(args, console)
     name = "-or-".join(args.runs)
     out = args.out or Path("predictions") / f"{name}.json"
     chosen = fuse(candidates.by_run, judge)
@@ -53,3 +39,35 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     shares = {run: sum(entry["run"] == run for entry in chosen.values()) for run in args.runs}
     console.say(f"{out}: {len(chosen)} sentences, {', '.join(f'{count} of {run}' for run, count in shares.items())}")
     return {"run": name, "videos": len(chosen), "chosen": shares, "validation_rank": rank}
+
+
+def _check(args: argparse.Namespace) -> None:
+    if len(set(args.runs)) < 2:
+        raise UsageError(f"fusion is of two runs or more, got {', '.join(args.runs)}")
+    if args.epochs < 1:
+        raise UsageError(f"--epochs is {args.epochs}, allowed: 1 or more")
+
+
+def _trained_judge(args: argparse.Namespace, console: Console) -> tuple[Judge, float]:
+    """On the features of all runs, an ensemble's members among them."""
+    from pipeline.corpus import read_corpus
+    from pipeline.embedding import Settings, train_judge
+    from pipeline.ensembles import JoinedSource
+    from pipeline.params import load_params
+    from pipeline.runs import open_run
+    from pipeline.vocabulary import read_vocabulary
+
+    device = args.machine().device
+    members = dict.fromkeys(member for name in args.runs for member in name.split("+"))
+    sources = [open_run(Path("runs") / member, device=device).source for member in members]
+    settings = Settings(epochs=args.epochs, seed=args.seed)
+    with console.progress("train the embedding", settings.epochs) as progress:
+        return train_judge(
+            read_corpus(args.captions),
+            read_vocabulary(args.captions / "vocabulary.json"),  # the judge's own: runs may have any
+            JoinedSource(sources),
+            settings=settings,
+            max_words=load_params().assemble.max_words,
+            device=device,
+            progress=progress,
+        )

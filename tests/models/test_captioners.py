@@ -113,7 +113,7 @@ def features(name: str, lengths: list[int], *, padded_to: int | None = None) -> 
         shape, generator = CASES[name].shape(each), torch.Generator().manual_seed(number)
         values = torch.randn(len(lengths), LONGEST, *shape, generator=generator)[:, :longest].clone()
         values[~mask] = 1e3
-        found[each] = Modality(values, mask)
+        found[each] = Modality(values, mask.clone())
     return found
 
 
@@ -148,6 +148,25 @@ def test_padding_never_changes_a_result(name: str) -> None:
 
     torch.testing.assert_close(tight, padded, atol=1e-5, rtol=0)
     torch.testing.assert_close(tight.view(3, 2, -1)[:, 0], alone, atol=1e-5, rtol=0)
+
+
+@every_model
+def test_a_video_may_lack_all_rows_of_a_store(name: str) -> None:
+    """Shorter than a window, it has none; a batch has one row of padding at least."""
+    model, words = build(name), torch.tensor([[5, 6, EOS], [7, 8, EOS]])
+    slots = {each: inputs_of(CASES[name].model)[each].slot for each in CASES[name].inputs}
+    for lacked in set(slots.values()):
+        given = features(name, [4, 7])
+        for part in [given[each] for each in slots if slots[each] == lacked]:
+            part.values[0], part.mask[0] = 0.0, part.mask.new_zeros(7)
+        rows = {each: 1 if slot == lacked else 4 for each, slot in slots.items()}
+        single = {each: Modality(*(whole[:1, : rows[each]] for whole in part)) for each, part in given.items()}
+
+        together = teacher_forced(model, model.encode(given), words).logits.view(3, 2, -1)[:, 0]
+        alone = teacher_forced(model, model.encode(single), words[:1]).logits
+
+        assert together.isfinite().all()
+        torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
 @every_model
@@ -282,11 +301,33 @@ def test_select_repeats_videos() -> None:
             "mean_pool has no option hidden; known options: word_size, hidden_size, dropout",
         ),
         (
+            lambda: build_captioner("g2l", vocabulary=9, sizes={"appearance": 4}, options={"hidden_size": 64.0}),
+            "g2l: hidden_size is 64.0, which must be a whole number, e.g. 768",
+        ),
+        (
+            lambda: build_captioner("mean_pool", vocabulary=9, sizes={"appearance": 4}, options={"word_size": 0}),
+            "mean_pool: word_size is 0, allowed: 1 or more",
+        ),
+        (
+            lambda: build_captioner("vatex_temporal", vocabulary=9, sizes={"appearance": 4}, options={"attend": "no"}),
+            "vatex_temporal: attend is 'no', which must be true or false, e.g. True",
+        ),
+        (
+            lambda: build_captioner(
+                "soft_attention", vocabulary=9, sizes={"appearance": 4}, options={"hidden_size": 9}
+            ),
+            "soft_attention: hidden_size is 9; the two directions of order share it: an even number",
+        ),
+        (
+            lambda: build_captioner("stats", vocabulary=9, sizes={"appearance": 4}, options={"temperature": 0}),
+            "stats: temperature is 0, allowed: above 0",
+        ),
+        (
             lambda: require_stages(build("mean_pool"), ["", "second"]),
             "the model has no stage 'second'; it has: none",
         ),
     ],
 )
-def test_unknown_models_and_options_list_the_known(act: Callable[[], object], message: str) -> None:
+def test_impossible_models_and_options_say_what_is_allowed(act: Callable[[], object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         act()

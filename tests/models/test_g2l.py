@@ -71,6 +71,20 @@ def test_every_choice_is_another_real_row(seed: int, rows: int, count: int, nois
     assert chosen[:, rows:].count_nonzero() == 0
 
 
+@pytest.mark.parametrize(("noise", "backward"), [(False, None), (False, 1.0), (True, None), (True, 1.0)])
+def test_a_chosen_row_does_not_come_again_where_all_others_weigh_nothing(noise: bool, backward: float | None) -> None:
+    """As when attention is sure, or masked to its largest weights."""
+    torch.manual_seed(0)
+    weights = torch.tensor([1.0, 0.0, 0.0, 0.0]).expand(50, 4)
+
+    chosen = gumbel_top_k(
+        weights, everywhere(weights), count=3, temperature=1e-4, noise=noise, backward_temperature=backward
+    )
+
+    assert chosen[:, 0, 0].tolist() == [1.0] * 50
+    assert chosen[:, 1:, 0].count_nonzero() == 0
+
+
 def test_noise_chooses_as_often_as_the_weights_say() -> None:
     torch.manual_seed(0)
     weights = torch.tensor([0.1, 0.6, 0.3]).expand(4000, 3)
@@ -228,6 +242,7 @@ def test_the_papers_sizes() -> None:
         ({"sampler": "dice"}, SIZES, "sampler is 'dice', allowed: gumbel, straight_through, argmax"),
         ({"align": False}, SIZES, "key frames are chosen by the aligned attention"),
         ({"key_frames": -1}, SIZES, "key_frames is -1, allowed: 0 or more"),
+        ({"temperature": 0.0}, SIZES, "temperature is 0.0, allowed: above 0"),
         ({"activation": "sin"}, SIZES, "activation is 'sin', allowed: relu, tanh"),
     ],
 )

@@ -103,6 +103,28 @@ def test_regions_that_are_not_there_change_nothing() -> None:
     torch.testing.assert_close(said(model, features), said(model, {"appearance": Modality(more, mask)}))
 
 
+@pytest.mark.parametrize("frame", [0, 1])  # the one that is chosen, and another
+def test_a_low_temperature_looks_where_one_frame_alone_would_also_where_frames_have_fewer_regions(frame: int) -> None:
+    """What other frames have in a place is not there in the one that was chosen."""
+    features = grid(6, lengths=[4])
+    features["appearance"].values[:, frame, 1:] = 0.0
+    looks = [
+        model.step(model.encode(features), torch.tensor([1])).attention["region"]
+        for model in (build(branches="ts", temperature=1e-3, one_frame=chosen) for chosen in (False, True))
+    ]
+
+    torch.testing.assert_close(*looks, atol=1e-4, rtol=0)
+
+
+def test_ts_chooses_no_frame_without_regions() -> None:
+    features = grid(6, lengths=[4])
+    features["appearance"].values[:, 1:3] = 0.0
+    attention = build(branches="ts").step(build(branches="ts").encode(features), torch.tensor([1])).attention
+
+    assert attention["time"][0, 1:3].tolist() == [0.0, 0.0]
+    torch.testing.assert_close(attention["region"].sum(-1), torch.ones(1))
+
+
 def test_one_vector_a_frame_equals_a_grid_of_one_cell_and_is_read_once() -> None:
     model = build()
     features = grid(lengths=[4, 2])
@@ -155,6 +177,23 @@ def test_words_so_far_are_recalled_up_to_the_length_of_the_memory() -> None:
     last = words[2:, 0]  # (3, E): the first two have left
     weights = (memory.key(last) @ memory.query(words[-1, 0]) / 2).softmax(0)
     torch.testing.assert_close(recalled[0], weights @ memory.value(last))
+
+
+def test_the_papers_sizes() -> None:
+    """I3D's 2048 to 512, words of 256, an attention space of 128; the LSTM of Eq. 8 is as wide as what it ranks."""
+    with torch.device("meta"):
+        model = Stats(vocabulary=13_010, sizes={"appearance": 2048, "motion": 2048})
+
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    for modality in ("appearance", "motion"):
+        block = f"blocks.{modality}"
+        assert shapes[f"{block}.project.0.weight"] == (512, 2048)
+        assert shapes[f"{block}.views.st.reader.weight_hh_l0"] == (4 * 512, 512)
+        for attention in ("st.place", "ts.frame", "ts.place"):
+            assert shapes[f"{block}.views.{attention}.memory.weight"] == (128, 512)
+            assert shapes[f"{block}.views.{attention}.query.weight"] == (128, 512 + 256)  # [h; c]
+    assert shapes["embed.weight"] == (13_010, 256)
+    assert shapes["cell.weight_ih"] == (4 * 512, 256 + 2 * 512)  # [word; each modality]
 
 
 def test_an_unknown_pool_lists_the_known() -> None:
