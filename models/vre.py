@@ -83,9 +83,11 @@ class Vre(Captioner):
         """`first`: step 1 alone. `joint`: both steps. `constant`: afresh, with the key frames of the model so far."""
         if self.scout is None or self.encoder is None or not stage:
             return
+        sought = self.phase != CONSTANT  # else the key frames so far are the scout's: our own choice was not trained
         self.phase.fill_(PHASES[stage])
         if stage == "constant":
-            self.scout.load_state_dict(self.encoder.state_dict())
+            if sought:
+                self.scout.load_state_dict(self.encoder.state_dict())
             for name, part in self.named_children():
                 if name != "scout":
                     part.apply(_reset)

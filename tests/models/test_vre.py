@@ -196,6 +196,19 @@ def test_constant_key_frames_are_those_of_the_model_before_and_stay() -> None:
     assert all(each.grad is None for each in model.scout.parameters())  # type: ignore[union-attr]
 
 
+def test_constant_key_frames_stay_when_such_a_stage_begins_again() -> None:
+    """For instance in a run that starts from another one, whose last stage had constant key frames too."""
+    model = build()
+    for parameter in model.parameters():
+        parameter.data.normal_(0, 1)
+    before = model.encode(videos((12, 20, 9)))["key"]
+
+    for _ in range(2):
+        model.begin("constant")
+
+    assert torch.equal(model.encode(videos((12, 20, 9)))["key"], before)
+
+
 def test_the_stage_travels_with_the_weights() -> None:
     model, other = build(), build()
     for stage in ("joint", "constant"):
