@@ -175,7 +175,7 @@ class Vre(Captioner):
 
 def refocus_loss(better: Tensor, focus: Tensor) -> Tensor:
     """Eq. 21 with its sign put right: a key frame that did worse must become less likely, not more."""
-    focus = focus.clamp(SURE, 1 - SURE)
+    focus = focus.to(better.dtype).clamp(SURE, 1 - SURE)  # in half precision 1 - SURE would be 1
     return -better.abs() * torch.where(better > 0, focus.log(), (1 - focus).log())
 
 

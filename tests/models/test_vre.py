@@ -82,8 +82,12 @@ def test_a_key_frame_that_did_worse_becomes_less_likely(better: float, direction
     assert torch.sign(focus.grad).item() == direction
 
 
-def test_certainty_keeps_the_loss_finite() -> None:
-    assert refocus_loss(torch.tensor([1.0, -1.0]), torch.tensor([0.0, 1.0])).isfinite().all()
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_certainty_keeps_the_loss_finite(precision: torch.dtype) -> None:
+    """A video of one frame is certain of it."""
+    sure = torch.tensor([0.0, 1.0, 1.0], dtype=precision)
+
+    assert refocus_loss(torch.tensor([1.0, -1.0, 0.0]), sure).isfinite().all()
 
 
 def test_rewards_are_kept_for_each_caption_and_compared_with_the_epoch_before() -> None:
