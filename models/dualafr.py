@@ -125,6 +125,8 @@ def _layers(text: str, sizes: dict[str, int]) -> list[str]:
     missing = [name for name in names if name not in sizes]
     if missing:
         raise ValueError(f"layers {' '.join(missing)} need a store in features.motion; fc7 alone is layers ''")
+    if names and HIGHEST not in sizes:
+        raise ValueError(f"the layers are aligned with {HIGHEST}, which the run leaves out (tensors)")
     return names
 
 

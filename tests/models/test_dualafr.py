@@ -251,6 +251,7 @@ def test_hard_training_reads_every_caption_several_times() -> None:
     [
         ({"layers": "pool1 pool5"}, SIZES, "layers has pool1, allowed: pool2 pool3 pool4 pool5"),
         ({}, {"fc7": 6}, "layers pool2 pool3 pool4 pool5 need a store in features.motion; fc7 alone is layers ''"),
+        ({"layers": "pool3"}, {"pool3": 3, "fc7": 6}, "layers are aligned with pool5, which the run leaves out"),
         ({"align": "crop"}, SIZES, "align is 'crop', allowed: conv, mlp, max, average, hypercolumn"),
         ({"hard": True, "samples": 1}, SIZES, "samples is 1, allowed: 2 or more"),
     ],
