@@ -63,8 +63,7 @@ def rows(count: int) -> State:
     return {"video": torch.zeros(count, 1)}
 
 
-def loss(model: Captioner, count: int, *, baseline: Any = "greedy") -> Tensor:
-    rewards: Any = worth
+def loss(model: Captioner, count: int, *, baseline: Any = "greedy", rewards: Any = worth) -> Tensor:
     return self_critical_loss(
         model,
         rows(1),
@@ -204,6 +203,27 @@ def test_the_baseline_is_the_greedy_sentence_so_that_saying_it_teaches_nothing()
 
     assert loss(model, 20).item() == 0.0
     assert len(set(map(tuple, greedy(model, rows(3), max_words=MAX_WORDS).words.tolist()))) == 1
+
+
+class Forgetful(Bigrams):
+    def logits(self, output: Tensor) -> Tensor:
+        return torch.nn.functional.dropout(output, 0.5, training=self.training)
+
+
+def test_the_greedy_sentence_is_said_without_dropout() -> None:
+    model, judged = Forgetful().train(), []
+
+    def rewards(videos: Sequence[str], sentences: Sequence[str], ended: Sequence[bool]) -> np.ndarray:
+        judged.append(sentences[0])
+        return worth(videos, sentences, ended)
+
+    for _ in range(20):
+        loss(model, 1, rewards=rewards)
+        assert model.training
+
+    certain = VOCABULARY.decode(greedy(model.eval(), rows(1), max_words=MAX_WORDS).words[0].tolist())
+    assert len(set(judged[::2])) > 1  # what was drawn
+    assert set(judged[1::2]) == {certain}
 
 
 @pytest.mark.parametrize("baseline", ["greedy", "others"])
