@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor, nn
 
 State = dict[str, Tensor]
+CHOICE = "log_choice"  # the term of a step that is log p of what the model drew besides words
 
 
 class Input(NamedTuple):

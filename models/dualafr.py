@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from models.alignment import HIGHEST, KINDS, LEVELS, make_alignment
-from models.base import Captioner, Features, Input, Lesson, State, Step
+from models.base import CHOICE, Captioner, Features, Input, Lesson, State, Step
 from models.layers import AdditiveAttention, masked_mean
 from models.multi_sample import multi_sample_loss
 
@@ -79,7 +79,7 @@ class DualAfr(Captioner):
         hidden = torch.where(begun.bool(), hidden, state["hidden"])
         moved = {"hidden": hidden, "cell": cell * begun, "begun": torch.ones_like(begun)}
         seen = {name: weights * begun for name, weights in attention.items()}
-        return Step(state | moved, hidden, seen, {"log_choice": log_choice * begun.squeeze(1)} if self.hard else {})
+        return Step(state | moved, hidden, seen, {CHOICE: log_choice * begun.squeeze(1)} if self.hard else {})
 
     def logits(self, output: Tensor) -> Tensor:
         return self.read(output)
@@ -88,7 +88,7 @@ class DualAfr(Captioner):
         if not self.hard:
             return super().loss(lesson)
         read = lesson.score(lesson.state)
-        losses = multi_sample_loss(-read.nll.view(-1, self.copies), read.terms["log_choice"].view(-1, self.copies))
+        losses = multi_sample_loss(-read.nll.view(-1, self.copies), read.terms[CHOICE].view(-1, self.copies))
         return losses.sum() * self.copies / read.words
 
     def _look(self, state: State) -> tuple[list[Tensor], dict[str, Tensor], Tensor]:
@@ -125,6 +125,8 @@ def _layers(text: str, sizes: dict[str, int]) -> list[str]:
     missing = [name for name in names if name not in sizes]
     if missing:
         raise ValueError(f"layers {' '.join(missing)} need a store in features.motion; fc7 alone is layers ''")
+    if names and HIGHEST not in sizes:
+        raise ValueError(f"the layers are aligned with {HIGHEST}, which the run leaves out (tensors)")
     return names
 
 

@@ -84,9 +84,11 @@ class Vre(Captioner):
         """`first`: step 1 alone. `joint`: both steps. `constant`: afresh, with the key frames of the model so far."""
         if self.scout is None or self.encoder is None or not stage:
             return
+        sought = self.phase != CONSTANT  # else the key frames so far are the scout's: our own choice was not trained
         self.phase.fill_(PHASES[stage])
         if stage == "constant":
-            self.scout.load_state_dict(self.encoder.state_dict())
+            if sought:
+                self.scout.load_state_dict(self.encoder.state_dict())
             for name, part in self.named_children():
                 if name != "scout":
                     part.apply(_reset)
@@ -174,7 +176,7 @@ class Vre(Captioner):
 
 def refocus_loss(better: Tensor, focus: Tensor) -> Tensor:
     """Eq. 21 with its sign put right: a key frame that did worse must become less likely, not more."""
-    focus = focus.clamp(SURE, 1 - SURE)
+    focus = focus.to(better.dtype).clamp(SURE, 1 - SURE)  # in half precision 1 - SURE would be 1
     return -better.abs() * torch.where(better > 0, focus.log(), (1 - focus).log())
 
 

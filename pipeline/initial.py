@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import torch
@@ -62,7 +62,7 @@ def _read(path: Path, *, size: int) -> Iterator[tuple[str, Tensor]]:
         raise InputError(f"there are no word vectors at {path}", hint="set word_vectors to a text file, or to ''")
     with path.open(encoding="utf-8") as lines:
         proven = False
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(_text(lines, path), 1):
             parts = line.rstrip().split(" ")
             if number == 1 and len(parts) == 2:
                 continue
@@ -70,6 +70,14 @@ def _read(path: Path, *, size: int) -> Iterator[tuple[str, Tensor]]:
                 raise InputError(f"{path}, line {number}: {len(parts) - 1} numbers, the model's words have {size}")
             proven = True
             yield " ".join(parts[:-size]), _vector(parts[-size:], where=f"{path}, line {number}")
+
+
+def _text(lines: Iterable[str], path: Path) -> Iterator[str]:
+    try:
+        yield from lines
+    except UnicodeDecodeError as error:
+        hint = "word2vec's own .bin, and packed files, must be made into text first: one word and its numbers a line"
+        raise InputError(f"{path} is not a text file: {error}", hint=hint) from error
 
 
 def _vector(numbers: list[str], *, where: str) -> Tensor:

@@ -43,7 +43,7 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
     if params.word_vectors:
         use_word_vectors(model, vocabulary, Path(params.word_vectors))
     if params.start_from:
-        load_model(_weights_of(params.start_from), model)
+        _start_from(params.start_from, model, vocabulary)
     decides = {
         "params": params.model_dump(),
         "max_words": max_words,
@@ -57,6 +57,20 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
     }
     folder = cache_folder("training") / record_sha256(decides)
     return Trainer(model, corpus, vocabulary, source, params, max_words, folder, device)
+
+
+def _start_from(run: str, model: Captioner, vocabulary: Vocabulary) -> None:
+    """Words are known by their numbers: weights of another vocabulary may fit, and mean something else."""
+    path = _weights_of(run)
+    facts = read_record(path.parent)
+    if tuple(facts["vocabulary"]) != vocabulary.words:
+        raise InputError(f"start_from: '{run}' has another vocabulary", hint=f"framescribe train {run}")
+    try:
+        load_model(path, model)
+    except RuntimeError as error:  # keys or shapes
+        made = f"{facts['params']['model']} with options {facts['params']['options']} and inputs {facts['sizes']}"
+        hint = "give the run the same model, options and features"
+        raise InputError(f"start_from: the weights of '{run}' do not fit: they are {made}", hint=hint) from error
 
 
 def _weights_of(run: str) -> Path:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.base import Captioner, Features, State, select
+from models.base import CHOICE, Captioner, Features, State, select
 from pipeline.reading import allowed
 from pipeline.vocabulary import BOS, EOS, PAD
 
@@ -52,7 +52,7 @@ class Spoken(NamedTuple):
     """A sentence for every row of a state."""
 
     words: Tensor  # (N, T) ending in EOS, padded with PAD
-    log_prob: Tensor  # (N,) of the words that were chosen freely: the end of a sentence that is too long is not
+    log_prob: Tensor  # (N,) of all choices: words, but not the end of a sentence that is too long, and CHOICE
 
 
 def greedy(model: Captioner, state: State, *, max_words: int) -> Spoken:
@@ -79,7 +79,8 @@ def _speak(model: Captioner, state: State, *, max_words: int, choose: Callable[[
         step = model.step(state, previous)
         log_probs = allowed(model.logits(step.output))  # (N, V)
         chosen = choose(log_probs)
-        log_prob = log_prob + log_probs.gather(1, chosen.unsqueeze(1)).squeeze(1).masked_fill(finished, 0.0)
+        said = log_probs.gather(1, chosen.unsqueeze(1)).squeeze(1) + step.terms.get(CHOICE, 0.0)  # (N,)
+        log_prob = log_prob + said.masked_fill(finished, 0.0)
         previous = torch.where(finished, PAD, chosen)
         words.append(previous)
         state, finished = step.state, finished | (previous == EOS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,16 @@ def test_word_vectors_fill_the_embedding(tmp_path: Path, counts: str) -> None:
 def test_unusable_word_vectors_say_where(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         use_word_vectors(Net(), VOCABULARY, write(tmp_path / "vectors.txt", text))
+
+
+def test_word_vectors_in_the_binary_format_are_refused(tmp_path: Path) -> None:
+    """As Google's of 2013 are: a line of counts, then each word and its numbers as bytes."""
+    path = tmp_path / "vectors.bin"
+    path.write_bytes(b"1 3\nred " + struct.pack("<3f", 1.1, -2.2, 3.3) + b"\n")
+
+    with pytest.raises(InputError, match=r"vectors.bin is not a text file") as refused:
+        use_word_vectors(Net(), VOCABULARY, path)
+    assert "must be made into text first" in str(refused.value.hint)
 
 
 def test_a_missing_file_of_word_vectors_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.base import Captioner, Features, Input, State, Step
+from models.base import CHOICE, Captioner, Features, Input, State, Step
 from pipeline.reading import NEVER
 from pipeline.search import greedy, sample
 from pipeline.self_critical import mean_of_others, self_critical_loss
@@ -63,8 +63,7 @@ def rows(count: int) -> State:
     return {"video": torch.zeros(count, 1)}
 
 
-def loss(model: Captioner, count: int, *, baseline: Any = "greedy") -> Tensor:
-    rewards: Any = worth
+def loss(model: Captioner, count: int, *, baseline: Any = "greedy", rewards: Any = worth) -> Tensor:
     return self_critical_loss(
         model,
         rows(1),
@@ -122,6 +121,46 @@ def test_the_gradient_is_that_of_the_expected_reward(baseline: str) -> None:
     assert exact.abs().max() > 0.2  # there is something to compare
 
 
+class Coin(Captioner):
+    """A toss before each word, of which the model alone knows, decides what is likely to be said."""
+
+    inputs: ClassVar = {"appearance": Input("appearance", "pool")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sides = torch.nn.Parameter(torch.tensor([0.7, 0.0]))
+        self.table = torch.tensor([[0.0, 0.0, 5.0, 0.0, 0.0, 0.0], [0.0, 0.0, -1.0, 0.0, 1.0, 1.0]])
+
+    def encode(self, features: Features) -> State:
+        return {"video": features["appearance"].values}
+
+    def step(self, state: State, words: Tensor) -> Step:
+        log_sides = self.sides.log_softmax(0)
+        side = torch.multinomial(log_sides.detach().exp(), len(words), replacement=True)  # (B,)
+        return Step(state, self.table[side], attention={}, terms={CHOICE: log_sides[side]})
+
+    def logits(self, output: Tensor) -> Tensor:
+        return output
+
+
+def test_what_a_model_draws_besides_words_learns_from_their_reward() -> None:
+    """Such as the place and the layer of hard attention; by enumeration of both sides and all sentences."""
+    model, count = Coin(), 60_000
+    barred = torch.zeros(6).index_fill(0, torch.tensor(NEVER), -torch.inf)
+    word = torch.einsum("s,sv->v", model.sides.softmax(0), (model.table + barred).softmax(1))  # (V,) whatever the side
+    expected = WORTH["red ball"] * word[4] * word[5] * word[EOS] + WORTH["ball red ball"] * word[5] * word[4] * word[5]
+    expected = expected + WORTH["ball"] * word[5] * word[EOS] + WORTH["red"] * word[4] * word[EOS]
+    exact = torch.autograd.grad(expected, model.sides)[0]
+
+    torch.manual_seed(0)
+    drawn_words = (sample(model, rows(count), max_words=MAX_WORDS).words != PAD).sum()
+    torch.manual_seed(0)
+    (found,) = torch.autograd.grad(-loss(model, count, baseline="others") * drawn_words / count, model.sides)
+
+    torch.testing.assert_close(found, exact, atol=0.01, rtol=0)
+    assert exact.abs().max() > 0.1  # there is something to compare
+
+
 def test_two_sentences_that_judge_each_other_teach_the_exact_gradient_on_average() -> None:
     """By enumeration of all pairs that can be drawn: nothing is left to chance."""
     model = Bigrams()
@@ -164,6 +203,27 @@ def test_the_baseline_is_the_greedy_sentence_so_that_saying_it_teaches_nothing()
 
     assert loss(model, 20).item() == 0.0
     assert len(set(map(tuple, greedy(model, rows(3), max_words=MAX_WORDS).words.tolist()))) == 1
+
+
+class Forgetful(Bigrams):
+    def logits(self, output: Tensor) -> Tensor:
+        return torch.nn.functional.dropout(output, 0.5, training=self.training)
+
+
+def test_the_greedy_sentence_is_said_without_dropout() -> None:
+    model, judged = Forgetful().train(), []
+
+    def rewards(videos: Sequence[str], sentences: Sequence[str], ended: Sequence[bool]) -> np.ndarray:
+        judged.append(sentences[0])
+        return worth(videos, sentences, ended)
+
+    for _ in range(20):
+        loss(model, 1, rewards=rewards)
+        assert model.training
+
+    certain = VOCABULARY.decode(greedy(model.eval(), rows(1), max_words=MAX_WORDS).words[0].tolist())
+    assert len(set(judged[::2])) > 1  # what was drawn
+    assert set(judged[1::2]) == {certain}
 
 
 @pytest.mark.parametrize("baseline", ["greedy", "others"])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from pipeline.publish import write_json
 from pipeline.runs import open_run, prepare, publish_run
 from pipeline.store import Failure, Rows, VideoFeatures, write_store
 from pipeline.training import Epoch, History
-from pipeline.vocabulary import Vocabulary
+from pipeline.vocabulary import Vocabulary, read_vocabulary
 
 COLOURS = ("red", "green", "blue")
 SHAPES = ("ball", "cube")
@@ -166,6 +167,21 @@ def test_an_epoch_may_show_a_few_captions_of_each_video_in_one_batch(project: Pa
 def test_fewer_captions_an_epoch_still_teach(project: Path) -> None:
     few = SETTINGS.model_copy(update={"captions_per_video": 1, "epochs": 24, "patience": 24})
     assert train(few, "runs/few").best.val_cider > 5
+
+
+@pytest.mark.parametrize("other", [{"options": {"hidden_size": 16}}, {"model": "mean_pool", "options": {}}])
+def test_weights_that_do_not_fit_say_what_they_are(project: Path, other: dict[str, Any]) -> None:
+    train(SETTINGS.model_copy(update={"epochs": 1}), "runs/toy")
+    with pytest.raises(InputError, match=r"'toy' do not fit: they are soft_attention with options .*'hidden_size': 32"):
+        train(SETTINGS.model_copy(update={"start_from": "toy", **other}), "runs/on")
+
+
+def test_weights_of_other_words_are_refused_even_where_they_fit(project: Path) -> None:
+    train(SETTINGS.model_copy(update={"epochs": 1}), "runs/toy")
+    words = read_vocabulary(Path("data/captions/vocabulary.json")).words
+    write_json(Path("data/captions/vocabulary.json"), {"words": [*words[:4], *reversed(words[4:])]})
+    with pytest.raises(InputError, match="start_from: 'toy' has another vocabulary"):
+        train(SETTINGS.model_copy(update={"start_from": "toy"}), "runs/on")
 
 
 def test_a_run_may_start_from_another(project: Path) -> None:

@@ -14,11 +14,11 @@ from torch import Tensor
 from extractors import c3d_video
 from extractors.c3d_video import STEPS
 from models.alignment import KINDS, LEVELS, Convolution, Hypercolumn, Pooling, make_alignment
-from models.base import Features, Modality
+from models.base import CHOICE, Features, Modality
 from models.dualafr import DualAfr
-from models.multi_sample import multi_sample_loss
 from pipeline.batches import CaptionBatch
 from pipeline.lessons import make_lesson
+from pipeline.reading import teacher_forced
 from pipeline.vocabulary import BOS, EOS
 
 CHANNELS = {"pool2": 2, "pool3": 3, "pool4": 4, "pool5": 5}
@@ -181,45 +181,6 @@ def test_hard_attention_looks_at_one_place_and_layer() -> None:
     torch.testing.assert_close(chance[0].exp(), best)
 
 
-def test_the_estimator_is_unbiased() -> None:
-    """All 27 draws of three choices from three, weighed by their probability: the exact gradients of the bound."""
-    logits = torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64, requires_grad=True)
-    log_p = torch.tensor([0.2, 0.05, 0.4], dtype=torch.float64).log().requires_grad_()
-    log_choice = logits.log_softmax(0)
-    draws = torch.tensor(list(itertools.product(range(3), repeat=3)))  # (27, 3)
-    chances = log_choice[draws].sum(1).exp().detach()
-
-    losses = multi_sample_loss(log_p[draws], log_choice[draws])
-    found = torch.autograd.grad((chances * losses).sum(), (logits, log_p), retain_graph=True)
-
-    expected = [[-0.06056979, -0.21156605, 0.27213583], [0.32933228, 0.06917257, 0.60149514]]
-    torch.testing.assert_close(-torch.stack(found), torch.tensor(expected, dtype=torch.float64), atol=1e-8, rtol=0)
-    bound = (log_choice[draws].sum(1).exp() * (log_p[draws].logsumexp(1) - math.log(3))).sum()
-    torch.testing.assert_close((chances * losses).sum(), -bound)
-    exact = torch.autograd.grad(bound, (logits, log_p))
-    torch.testing.assert_close(-torch.stack(found), torch.stack(exact), atol=1e-9, rtol=0)
-
-
-def test_the_paper_s_printed_gradient_would_be_biased() -> None:
-    """Eqs. 13 and 14 with the gradient of p instead of log p: far from the bound's."""
-    log_p = torch.tensor([0.2, 0.05, 0.4], dtype=torch.float64).log().requires_grad_()
-    draws = torch.tensor(list(itertools.product(range(3), repeat=3)))
-    chances = torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64).log_softmax(0)[draws].sum(1).exp()
-
-    printed = (log_p[draws].detach().softmax(1) * log_p[draws].exp()).sum(1)
-    (found,) = torch.autograd.grad((chances * printed).sum(), log_p)
-
-    assert (found - torch.tensor([0.32933228, 0.06917257, 0.60149514])).abs().max() > 0.1
-
-
-def test_samples_of_a_caption_lie_together() -> None:
-    """The loss of one caption does not depend on who else is in the batch."""
-    log_p, log_choice = torch.randn(2, 6), torch.randn(2, 6)
-
-    together = multi_sample_loss(log_p, log_choice)
-    torch.testing.assert_close(together[1:], multi_sample_loss(log_p[1:], log_choice[1:]))
-
-
 def test_the_paper_s_sizes() -> None:
     sizes = {"pool2": 128, "pool3": 256, "pool4": 512, "pool5": 512, "fc7": 4096}
     with torch.device("meta"):
@@ -246,11 +207,35 @@ def test_hard_training_reads_every_caption_several_times() -> None:
     assert model.align["pool2"].convolution.weight.grad.count_nonzero() > 0
 
 
+def test_the_first_word_is_no_choice_of_hard_attention() -> None:
+    model = make(hard=True, samples=2).train()
+    state = model.encode(video(16))
+
+    assert teacher_forced(model, state, torch.tensor([[EOS]])).terms[CHOICE].item() == 0
+    assert teacher_forced(model, state, torch.tensor([[5, EOS]])).terms[CHOICE].item() < 0
+
+
+def test_the_loss_of_hard_attention_is_the_bound_per_word() -> None:
+    model = make(hard=True, samples=4, dropout=0.0).train()
+    words = torch.tensor([[5, 6, EOS], [7, EOS, 0]])
+    lesson = make_lesson(
+        model, video(16), CaptionBatch(["a"], torch.tensor([0, 0]), words, torch.arange(2)), tables={}, pairs=2
+    )
+
+    torch.manual_seed(0)
+    found = model.loss(lesson)
+    torch.manual_seed(0)
+    log_p = -lesson.score(lesson.state).nll.view(2, 4)
+
+    torch.testing.assert_close(found, -(log_p.logsumexp(1) - math.log(4)).sum() / 5)
+
+
 @pytest.mark.parametrize(
     ("options", "inputs", "message"),
     [
         ({"layers": "pool1 pool5"}, SIZES, "layers has pool1, allowed: pool2 pool3 pool4 pool5"),
         ({}, {"fc7": 6}, "layers pool2 pool3 pool4 pool5 need a store in features.motion; fc7 alone is layers ''"),
+        ({"layers": "pool3"}, {"pool3": 3, "fc7": 6}, "layers are aligned with pool5, which the run leaves out"),
         ({"align": "crop"}, SIZES, "align is 'crop', allowed: conv, mlp, max, average, hypercolumn"),
         ({"hard": True, "samples": 1}, SIZES, "samples is 1, allowed: 2 or more"),
     ],
