@@ -24,9 +24,7 @@ class Input(NamedTuple):
     slot: str  # appearance | motion | regions | sound
     tensor: str
     optional: bool = False  # the model does without when the slot has no store
-    axes: tuple[int, ...] = (
-        1,
-    )  # of a row, as many as the model can take: 1 a vector, 2 regions, 3 a map, 4 one in time
+    axes: tuple[int, ...] = (1,)  # that a row may have: 1 a vector, 2 regions, 3 a map, 4 one in time
 
 
 class Modality(NamedTuple):
