@@ -70,14 +70,18 @@ class Watched:
 
     progress: Progress
     score: Callable[[], float]
-    scores: list[float] = field(default_factory=list)
+    scores: list[float | None] = field(default_factory=list)  # none of the epochs of an earlier start
     spent: Counter[str] = field(default_factory=Counter)
+    earlier: int = 0  # epochs of an earlier start, whose time nobody took
 
     def advance(self, steps: int = 1, note: str = "") -> None:
-        if note:  # an epoch has just ended; without a note they are those of an earlier start
+        if note:  # an epoch has just ended
             score, seconds = timed(self.score)
             self.scores.append(round(score, 4))
             self.spent.update(seconds)
+        else:
+            self.earlier += steps
+            self.scores += [None] * steps
         self.progress.advance(steps, note)
 
 
@@ -87,9 +91,11 @@ def trained(name: str, run: Train, params: Params, *, console: Console) -> dict[
         watched = Watched(progress, lambda: trainer.validate(beam=params.caption.beam))
         history, seconds = timed(lambda: trainer.run(watched))
     publish_run(Path("runs") / name, name, trainer, history)
+    captions = [captions_an_epoch(trainer, run.stages[line.stage - 1]) for line in history.epochs]
     return {
         "parameters": sum(weights.numel() for weights in trainer.model.parameters()),
-        "captions": sum(captions_an_epoch(trainer, run.stages[line.stage - 1]) for line in history.epochs),
+        "captions": sum(captions),
+        "timed_captions": sum(captions[watched.earlier :]),
         "training": {unit: round(value - watched.spent[unit], 2) for unit, value in seconds.items()},
         "curve": [[line.stage, round(line.train_loss, 4), round(line.val_cider, 4)] for line in history.epochs],
         "beam_curve": watched.scores,
@@ -138,7 +144,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 def summary(found: dict[str, Any]) -> str:
     beam = found["beam"]
     numbers = "  ".join(f"{metric} {100 * value:.1f}" for metric, value in beam["scores"].items())
-    captions = found["captions"] / found["training"]["processor_seconds"]
+    captions = found.get("timed_captions", found["captions"]) / found["training"]["processor_seconds"]
     videos = beam["videos"] / beam["search"]["processor_seconds"]
     return f"{numbers}  {captions:.0f} captions/s  {videos:.0f} videos/s"
 
