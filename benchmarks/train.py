@@ -73,10 +73,10 @@ def training(model: SoftAttention, *, per_video: int = 1) -> Callable[[], None]:
     return update
 
 
-def seconds(work: Callable[[], object], *, repeats: int = REPEATS) -> float:
+def seconds(work: Callable[[], object]) -> float:
     """Processor seconds, the best of some repeats: what others do on the machine counts least in it."""
     found = []
-    for _ in range(repeats):
+    for _ in range(REPEATS):
         start = time.process_time()
         work()
         found.append(time.process_time() - start)
@@ -87,7 +87,7 @@ def main() -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     model = build(SoftAttention)
-    once, again = seconds(training(model)), seconds(training(build(Repeating)), repeats=1)
+    once, again = seconds(training(model)), seconds(training(build(Repeating)))
     print(f"parameters          {sum(each.numel() for each in model.parameters()) / 1e6:8.1f} million")
     print(f"training            {CAPTIONS / once:8.1f} captions/s")
     together = seconds(training(model, per_video=4))
