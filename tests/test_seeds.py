@@ -94,6 +94,21 @@ def stop_after_an_epoch(watched: seeds.Watched, steps: int = 1, note: str = "") 
         raise KeyboardInterrupt
 
 
+def test_what_is_not_there_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert seeds.main(["results.json", "--runs", "nobody"]) == 2
+    assert "seeds: there is no run 'nobody' in params.yaml; it has: " in capsys.readouterr().err
+
+    Path("results.json").write_text(json.dumps({"a-0": {"curve": [[1, 3.0, 0.2]]}}))
+    with pytest.raises(SystemExit):
+        curves.main(["results.json", "curves.svg", "b"])
+    assert "results.json has no run b; it has: a" in capsys.readouterr().err
+
+
+def test_a_search_of_some_thousandths_of_a_second_has_a_speed() -> None:
+    _, seconds = seeds.timed(lambda: sum(range(100_000)))
+    assert all(0 < value < 1 for value in seconds.values())
+
+
 def test_curves_are_means_over_the_seeds(tmp_path: Path) -> None:
     first, second = [[1, 3.0, 0.2], [1, 2.0, 0.6]], [[1, 3.0, 0.4], [2, 2.0, 0.8]]
     results = {"a-0": {"curve": first}, "a-1": {"curve": second}, "b_<c>-0": {"curve": first, "start_from": "a-0"}}
