@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,14 +78,14 @@ class Geometry:
 
     def _cells(self, video: str, kind: str, weights: np.ndarray, time: np.ndarray | None) -> Looks:
         stored, tensor = self._video(video, kind)
-        *_, high, wide, _channels = stored[tensor].shape
-        rows, cells = len(stored.rows), high * wide
+        rows, *steps, high, wide, _channels = stored[tensor].shape  # a window's map may have steps in time
+        cells, deep = high * wide, prod(steps)
         if weights.shape[1] <= cells:  # one map for all rows: what the word looks at is its own frame
             maps = _padded(weights, cells).reshape(-1, high, wide)
             chosen = _chosen_rows(time, rows, words=len(weights))
             times: Looks = {}
         else:  # a map a row: its sum says when, its strongest row where
-            every = _padded(weights, rows * cells).reshape(-1, rows, high, wide)
+            every = _padded(weights, rows * deep * cells).reshape(-1, rows, deep, high, wide).sum(2)
             by_row = every.sum((2, 3))
             chosen = by_row.argmax(1)
             maps = every[np.arange(len(every)), chosen]
@@ -108,7 +109,7 @@ class Geometry:
 
 def _one_row(weights: np.ndarray, time: np.ndarray | None, *, rows: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Regions (W, 1, N) of one frame a word, (W, 1): the one that it chose, or the one that it looked at most."""
-    if weights.ndim == 2 and weights.shape[1] <= count:
+    if weights.ndim == 2 and time is not None:  # those of the frame that the word chose; else of all frames in a line
         return weights[:, None], _chosen_rows(time, rows, words=len(weights))[:, None]
     every = weights if weights.ndim == 3 else _padded(weights, rows * count).reshape(-1, rows, count)
     alike = time is None and weights.ndim == 3  # each frame's regions sum to one: none of them stands out

@@ -153,8 +153,20 @@ def open_run(folder: Path, *, device: str, features: Path = FEATURES) -> Run:
     params = Train.model_validate(facts["params"])
     vocabulary = Vocabulary(tuple(facts["vocabulary"]))
     source = open_features(params.features, inputs_of(params.model, params.tensors), folder=features)
+    _require_same_features(source, facts, run=folder.name)
     model = build_captioner(params.model, vocabulary=len(vocabulary), sizes=facts["sizes"], options=params.options).to(
         device
     )
     load_model(folder / "model.safetensors", model)
     return Run(params, model, vocabulary, source)
+
+
+def _require_same_features(source: FeatureSource, facts: dict[str, Any], *, run: str) -> None:
+    """Numbers of another network or sampling may fit the model, and mean nothing to it."""
+    for name, wanted in source.inputs.items():
+        store = source.stores[wanted.slot]
+        if store.manifest["fingerprint_sha256"] != facts["features"][name]["fingerprint_sha256"]:
+            raise InputError(
+                f"{store.folder} was made anew since '{run}' was trained on it, with other settings",
+                hint=f"dvc repro train@{run}, or see `framescribe store ls {store.folder}`",
+            )

@@ -77,6 +77,18 @@ def test_a_map_a_row_says_when_and_where(tmp_path: Path) -> None:
     assert found.facts()["columns"] == {"layer": ["pool5"]}
 
 
+def test_a_map_with_steps_is_the_sum_over_them(tmp_path: Path) -> None:
+    """dualAFR on depths of I3D: two steps a row."""
+    levels = {"pool5": np.zeros((ROWS, 2, 1, 2, 4), np.float32), "fc7": np.zeros((ROWS, 6), np.float32)}
+    weights = np.array([[0.1, 0.1, 0.0, 0.1, 0.1, 0.0, 0.2, 0.0, 0.0, 0.1, 0.1, 0.2]])  # row by row, step by step
+
+    looks = geometry(tmp_path, DualAfr, levels, layers="pool5").looks("v", {"place": weights})
+
+    np.testing.assert_allclose(looks["time"], [[0.3, 0.3, 0.4]])
+    np.testing.assert_allclose(looks["cells"], [[[0.1, 0.3]]])
+    assert looks["cell_frames"].tolist() == [9]
+
+
 def test_regions_belong_to_the_frames_that_were_chosen(tmp_path: Path) -> None:
     boxes = np.arange(ROWS * 2 * 4, dtype=np.float32).reshape(ROWS, 2, 4)
     stored = {"pool": np.zeros((ROWS, 5), np.float32), "features": np.ones((ROWS, 2, 5), np.float32), "boxes": boxes}
@@ -95,8 +107,9 @@ def test_regions_belong_to_the_frames_that_were_chosen(tmp_path: Path) -> None:
     [
         (np.array([[0.1, 0.0, 0.2, 0.6, 0.1, 0.0]]), 1, [0.2, 0.6]),  # all regions of all rows in one line
         (np.array([[0.1, 0.2, 0.3, 0.4]]), 1, [0.3, 0.4]),  # the same, its last zeros cut off
+        (np.array([[0.1, 0.9]]), 0, [0.1, 0.9]),  # only the first row has objects
     ],
-    ids=["whole", "cut"],
+    ids=["whole", "cut", "first"],
 )
 def test_regions_of_all_rows_are_those_of_the_strongest(
     tmp_path: Path, weights: np.ndarray, row: int, expected: list[float]

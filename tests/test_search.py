@@ -13,8 +13,8 @@ from torch import Tensor
 
 from models.base import Captioner, Features, Input, Modality, State, Step
 from pipeline.reading import NEVER
-from pipeline.search import beam_search
-from pipeline.vocabulary import BOS, EOS
+from pipeline.search import beam_search, greedy, sample
+from pipeline.vocabulary import BOS, EOS, PAD
 
 WORDS = 7  # four special words and three others
 
@@ -95,7 +95,32 @@ def test_special_words_never_come_out_and_length_is_bounded() -> None:
         assert len(sentence.words) <= 4
 
 
-def test_attention_has_a_row_for_every_word() -> None:
-    for sentence in beam_search(Bigrams(), tables(5, videos=6), width=3, max_words=4):
+def test_attention_is_that_of_the_words_that_won() -> None:
+    """Beams change places at every word, and what they looked at goes with them."""
+    features = tables(5, videos=30)
+    for table, sentence in zip(
+        features["appearance"].values, beam_search(Bigrams(), features, width=4, max_words=6), strict=True
+    ):
         if sentence.words:
-            assert sentence.attention["time"].shape == (len(sentence.words), WORDS)
+            looked = table[[BOS, *sentence.words[:-1]]].softmax(-1)
+            torch.testing.assert_close(sentence.attention["time"], looked)
+
+
+def test_greedy_is_a_beam_of_one() -> None:
+    features = tables(7, videos=30)
+    spoken = greedy(Bigrams(), Bigrams().encode(features), max_words=4).words.tolist()
+    searched = beam_search(Bigrams(), features, width=1, max_words=4)
+
+    assert [row[: row.index(EOS)] for row in spoken] == [sentence.words for sentence in searched]
+
+
+def test_what_is_drawn_has_no_special_words_and_ends() -> None:
+    features = tables(3, videos=50)
+    features["appearance"].values[:, :, list(NEVER)] = 50.0
+    torch.manual_seed(0)
+
+    for row in sample(Bigrams(), Bigrams().encode(features), max_words=4).words.tolist():
+        end = row.index(EOS)
+        assert end <= 4
+        assert not {*row[:end]} & {*NEVER}
+        assert {*row[end + 1 :]} <= {PAD}

@@ -75,6 +75,40 @@ def test_seeds_of_runs_become_one_table(project: Path, capsys: pytest.CaptureFix
     assert "captions/s" in capsys.readouterr().out
 
 
+def test_a_run_that_was_stopped_is_timed_by_what_it_did_since(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["results.json", "--seeds", "0", "--runs", "soft_attention_long", "--no-meteor"]
+    with monkeypatch.context() as patch:
+        patch.setattr(seeds.Watched, "advance", stop_after_an_epoch)
+        with pytest.raises(KeyboardInterrupt):
+            seeds.main(arguments)
+
+    seeds.main(arguments)
+
+    found = json.loads(Path("results.json").read_text())["soft_attention_long-0"]
+    assert (found["captions"], found["timed_captions"]) == (48 * len(found["curve"]), 48 * (len(found["curve"]) - 1))
+    assert [score is None for score in found["beam_curve"]] == [True] + [False] * (len(found["curve"]) - 1)
+
+
+def stop_after_an_epoch(watched: seeds.Watched, steps: int = 1, note: str = "") -> None:
+    if note:
+        raise KeyboardInterrupt
+
+
+def test_what_is_not_there_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert seeds.main(["results.json", "--runs", "nobody"]) == 2
+    assert "seeds: there is no run 'nobody' in params.yaml; it has: " in capsys.readouterr().err
+
+    Path("results.json").write_text(json.dumps({"a-0": {"curve": [[1, 3.0, 0.2]]}}))
+    with pytest.raises(SystemExit):
+        curves.main(["results.json", "curves.svg", "b"])
+    assert "results.json has no run b; it has: a" in capsys.readouterr().err
+
+
+def test_a_search_of_some_thousandths_of_a_second_has_a_speed() -> None:
+    _, seconds = seeds.timed(lambda: sum(range(100_000)))
+    assert all(0 < value < 1 for value in seconds.values())
+
+
 def test_curves_are_means_over_the_seeds(tmp_path: Path) -> None:
     first, second = [[1, 3.0, 0.2], [1, 2.0, 0.6]], [[1, 3.0, 0.4], [2, 2.0, 0.8]]
     results = {"a-0": {"curve": first}, "a-1": {"curve": second}, "b_<c>-0": {"curve": first, "start_from": "a-0"}}

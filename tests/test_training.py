@@ -20,7 +20,7 @@ from pipeline.errors import InputError
 from pipeline.params import Slots, Train
 from pipeline.publish import write_json
 from pipeline.runs import open_run, prepare, publish_run
-from pipeline.store import Failure, Rows, VideoFeatures, write_store
+from pipeline.store import Failure, Rows, VideoFeatures, open_store, write_store
 from pipeline.training import Epoch, History
 from pipeline.vocabulary import Vocabulary, read_vocabulary
 
@@ -192,3 +192,12 @@ def test_a_run_may_start_from_another(project: Path) -> None:
     assert on.epochs[0].train_loss < fresh.epochs[0].train_loss / 2
     with pytest.raises(InputError, match="no trained run 'toys'"):
         train(SETTINGS.model_copy(update={"start_from": "toys"}), "runs/on")
+
+
+def test_a_run_is_not_opened_on_other_features_than_it_learnt_from(project: Path) -> None:
+    train(SETTINGS.model_copy(update={"epochs": 1}), "runs/toy")
+    store = open_store(Path("features/toy"))
+    write_store(Path("features/toy"), {id_: store[id_] for id_ in store}, fingerprint={"sampling": "another"})
+
+    with pytest.raises(InputError, match=r"features/toy was made anew since 'toy' was trained on it"):
+        open_run(Path("runs/toy"), device="cpu")

@@ -5,6 +5,7 @@ python -m workflows.curves results.json curves.svg [RUN ...]
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from html import escape
@@ -59,11 +60,17 @@ def draw(drawn: Chart) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    results, out, *wanted = arguments
-    curves = mean_curves(json.loads(Path(results).read_text()))
-    curves = {run: curves[run] for run in wanted or curves}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="(default: all)")
+    args = parser.parse_args(arguments)
+    known = mean_curves(json.loads(args.results.read_text()))
+    if unknown := [run for run in args.runs if run not in known]:
+        parser.error(f"{args.results} has no run {', '.join(unknown)}; it has: {', '.join(known)}")
+    curves = {run: known[run] for run in args.runs or known}
     colors = {run: number for number, run in enumerate(curves)}
-    write_text(Path(out), draw(chart("val_cider", curves=curves, colors=colors, chosen={})))
+    write_text(args.out, draw(chart("val_cider", curves=curves, colors=colors, chosen={})))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from typing import Any
 from pipeline.captioning import caption_videos
 from pipeline.console import Console, Progress
 from pipeline.corpus import read_corpus
+from pipeline.errors import FramescribeError
 from pipeline.metrics import score
 from pipeline.params import Params, Schedule, Train, load_params, pick
 from pipeline.publish import write_json
@@ -28,15 +30,28 @@ from pipeline.runs import open_run, prepare, publish_run
 from pipeline.training import Trainer
 
 CAPTIONS = Path("data/captions")
+DIGITS = 4  # of seconds: a few videos take some thousandths, and nothing is done in none
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> int:
+    try:
+        _every_seed(_parser().parse_args(argv))
+    except FramescribeError as error:
+        sys.stderr.write(f"seeds: {error}\n")
+        return error.exit_code
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--runs", nargs="+", help="entries of `train` in params.yaml (default: all)")
     parser.add_argument("--no-meteor", action="store_true", help="leave METEOR out")
-    args = parser.parse_args(argv)
+    return parser
+
+
+def _every_seed(args: argparse.Namespace) -> None:
     params, console = load_params(), Console()
     for seed in args.seeds:
         for run in args.runs or params.train:
@@ -70,14 +85,18 @@ class Watched:
 
     progress: Progress
     score: Callable[[], float]
-    scores: list[float] = field(default_factory=list)
+    scores: list[float | None] = field(default_factory=list)  # none of the epochs of an earlier start
     spent: Counter[str] = field(default_factory=Counter)
+    earlier: int = 0  # epochs of an earlier start, whose time nobody took
 
     def advance(self, steps: int = 1, note: str = "") -> None:
-        if note:  # an epoch has just ended; without a note they are those of an earlier start
+        if note:  # an epoch has just ended
             score, seconds = timed(self.score)
             self.scores.append(round(score, 4))
             self.spent.update(seconds)
+        else:
+            self.earlier += steps
+            self.scores += [None] * steps
         self.progress.advance(steps, note)
 
 
@@ -87,10 +106,12 @@ def trained(name: str, run: Train, params: Params, *, console: Console) -> dict[
         watched = Watched(progress, lambda: trainer.validate(beam=params.caption.beam))
         history, seconds = timed(lambda: trainer.run(watched))
     publish_run(Path("runs") / name, name, trainer, history)
+    captions = [captions_an_epoch(trainer, run.stages[line.stage - 1]) for line in history.epochs]
     return {
         "parameters": sum(weights.numel() for weights in trainer.model.parameters()),
-        "captions": sum(captions_an_epoch(trainer, run.stages[line.stage - 1]) for line in history.epochs),
-        "training": {unit: round(value - watched.spent[unit], 2) for unit, value in seconds.items()},
+        "captions": sum(captions),
+        "timed_captions": sum(captions[watched.earlier :]),
+        "training": {unit: round(value - watched.spent[unit], DIGITS) for unit, value in seconds.items()},
         "curve": [[line.stage, round(line.train_loss, 4), round(line.val_cider, 4)] for line in history.epochs],
         "beam_curve": watched.scores,
         "reward": [round(line.reward, 4) for line in history.epochs if line.reward is not None],
@@ -132,13 +153,13 @@ def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     wall, processor = time.perf_counter(), time.process_time()
     result = work()
     seconds = {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
-    return result, {unit: round(value, 2) for unit, value in seconds.items()}
+    return result, {unit: round(value, DIGITS) for unit, value in seconds.items()}
 
 
 def summary(found: dict[str, Any]) -> str:
     beam = found["beam"]
     numbers = "  ".join(f"{metric} {100 * value:.1f}" for metric, value in beam["scores"].items())
-    captions = found["captions"] / found["training"]["processor_seconds"]
+    captions = found.get("timed_captions", found["captions"]) / found["training"]["processor_seconds"]
     videos = beam["videos"] / beam["search"]["processor_seconds"]
     return f"{numbers}  {captions:.0f} captions/s  {videos:.0f} videos/s"
 
@@ -162,4 +183,4 @@ def _spread(found: Sequence[dict[str, Any]], metric: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -65,8 +65,7 @@ def _apply(name: str, *, show_only: bool, console: Console) -> dict[str, Any]:
     recipe, current = read_recipe(name), load_params()
     before = PARAMS_FILE.read_text()
     after = applied(name)
-    is_its_own = current.dataset.name == recipe.recipe.dataset
-    needs = needs_of(recipe, library_of(recipe, index=INDEX if is_its_own else None))
+    needs = needs_of(recipe, library_of(recipe, current.dataset, index=INDEX))
     changed = differences(_values(before), _values(after))
     _show_recipe(recipe, console)
     _show_needs(recipe, needs, console)

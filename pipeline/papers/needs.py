@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.cards import read_cards
+from pipeline.index import INDEX_FILE, read_index
 from pipeline.papers.recipes import Recipe
-from pipeline.params import Extract, Sampling, Schedule
+from pipeline.params import Dataset, Extract, Sampling, Schedule
 from pipeline.sampling import sample
 from pipeline.weights import availability, is_ready
 
@@ -113,15 +114,14 @@ def needs_of(recipe: Recipe, library: Library) -> Needs:
     return Needs(library, features, training(recipe.recipe.main), sum(map(training, recipe.train)))
 
 
-def library_of(recipe: Recipe, *, index: Path | None) -> Library:
-    """`index` is the video index of the recipe's own data set, if there is one."""
+def library_of(recipe: Recipe, dataset: Dataset, *, index: Path) -> Library:
+    """From the video index where it is of the recipe's own data set: after `dataset use` it may be of another still."""
     published = PUBLISHED[recipe.recipe.dataset, recipe.recipe.split]
-    if index is None or not (index / "index.jsonl").is_file():
+    if dataset.name != recipe.recipe.dataset or not (index / INDEX_FILE).is_file():
         return published
-    from pipeline.index import read_index
-
-    clips = [Clips(1, row.frames, row.duration) for row in read_index(index).rows.values()]
-    return Library(clips, published.captions, f"{index}")
+    rows = read_index(index).rows.values()
+    clips = [Clips(1, row.frames, row.duration) for row in rows if Path(row.path).is_relative_to(dataset.videos)]
+    return Library(clips, published.captions, f"{index}") if clips else published
 
 
 def row_count(sampling: Sampling, clips: Clips) -> int:

@@ -46,10 +46,17 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     machine = args.machine()
     # On one machine METEOR's own processes and SPICE's own threads are at work on all cores.
     executor = machine.executor if machine.is_cluster else InProcess()
-    if args.runs and all(getattr(args, name) in (None, False) for name in OF_FILES):
+    given = [name for name in OF_FILES if getattr(args, name) is not None and getattr(args, name) is not False]
+    if args.runs and not given:
         return _evaluate_runs(args.runs, executor, console)
     if args.predictions and args.references and not args.runs:
         return _evaluate_files(args, executor, console)
+    if args.runs:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(
+            f"{options}: goes with both --predictions and --references, not with RUN",
+            hint="runs are scored as `evaluate` in params.yaml says",
+        )
     raise UsageError("give either RUN, or both --predictions and --references", hint="framescribe evaluate --help")
 
 

@@ -203,6 +203,12 @@ def test_empty_and_repeated_captions_are_told(folder: Path, capsys: pytest.Captu
     assert metrics()["per_video"]["2"]["CIDEr-D"] == 0
 
 
+@pytest.mark.parametrize("options", [["--no-meteor"], ["--resamples", "0"]])
+def test_options_of_files_are_refused_for_a_run(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "run", *options]) == 2
+    assert f"{options[0]}: goes with both --predictions" in capsys.readouterr().err
+
+
 TWICE = '{"1": "a dog", "1": "a cat"}'
 
 

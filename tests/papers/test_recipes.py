@@ -220,6 +220,11 @@ def test_vatex_sizes() -> None:
     assert build("vatex-vatex", "vatex_vanilla").attention is None
 
 
+def test_the_row_soft_att_is_the_model_of_its_own_paper() -> None:
+    """Yao et al. look at frames as a set; the GRU that our default reads them with would make it another row."""
+    assert build("vre-msrvtt", "vre_soft_attention").reader is None
+
+
 def test_vre_sizes_and_stages() -> None:
     def read_by_the_decoder(model: Any) -> int:  # frames, places, and the rest: sound and word
         return model.see.in_features + model.see_places.in_features + model.cell.input_size
