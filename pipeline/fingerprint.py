@@ -19,6 +19,7 @@ GPU_TIMES = 8  # as many rows a forward pass on a GPU, fewer when its memory is 
 # Versions that decide a feature's bits. numpy only copies and casts, safetensors only stores: they decide none.
 LIBRARIES = ("torch", "torchvision")  # the arithmetic; the networks and their preprocessing
 DECODERS = {"decord": "decord", "pyav": "av"}  # backend -> package
+ROUNDING = ("device", "libraries", "decoders")  # move last digits; what a number means is decided by the other fields
 
 
 def fingerprint(
@@ -58,6 +59,11 @@ def differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple
     before, after = dict(_fields(left)), dict(_fields(right))
     names = sorted(before.keys() | after.keys())
     return [(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]
+
+
+def other_meaning(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The differences after which a model that learnt from the one cannot read the other."""
+    return [each for each in differences(left, right) if each[0].partition(".")[0] not in ROUNDING]
 
 
 def _fields(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -40,9 +40,9 @@ def use_word_vectors(model: nn.Module, vocabulary: Vocabulary, path: Path) -> in
     """Put the file's vectors into the embedding; how many words of the vocabulary it knew."""
     embedding = _embedding(model, len(vocabulary))
     known = 0
-    for word, vector in _read(path, size=embedding.embedding_dim):
-        if word in vocabulary:
-            embedding.weight.data[vocabulary.numbers[word]] = vector
+    for word, numbers, where in _read(path, size=embedding.embedding_dim):
+        if word in vocabulary:  # of a file of millions
+            embedding.weight.data[vocabulary.numbers[word]] = _vector(numbers, where=where)
             known += 1
     if not known:
         raise InputError(f"{path} has none of the vocabulary's words", hint="one word and its numbers a line")
@@ -53,10 +53,11 @@ def _embedding(model: nn.Module, words: int) -> nn.Embedding:
     return next(each for each in model.modules() if isinstance(each, nn.Embedding) and each.num_embeddings == words)
 
 
-def _read(path: Path, *, size: int) -> Iterator[tuple[str, Tensor]]:
-    """GloVe's and word2vec's text formats; the latter begins with a line of two counts.
+def _read(path: Path, *, size: int) -> Iterator[tuple[str, list[str], str]]:
+    """Word, numbers and where they stand, in GloVe's and word2vec's text formats.
 
-    A few of GloVe's words have spaces in them, so only the first line of vectors proves their length.
+    The latter begins with a line of two counts. A few of GloVe's words have spaces in them, so only the first line of
+    vectors proves their length.
     """
     if not path.is_file():
         raise InputError(f"there are no word vectors at {path}", hint="set word_vectors to a text file, or to ''")
@@ -69,7 +70,7 @@ def _read(path: Path, *, size: int) -> Iterator[tuple[str, Tensor]]:
             if len(parts) <= size or (not proven and len(parts) != size + 1):
                 raise InputError(f"{path}, line {number}: {len(parts) - 1} numbers, the model's words have {size}")
             proven = True
-            yield " ".join(parts[:-size]), _vector(parts[-size:], where=f"{path}, line {number}")
+            yield " ".join(parts[:-size]), parts[-size:], f"{path}, line {number}"
 
 
 def _text(lines: Iterable[str], path: Path) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pipeline.captioner import build_captioner, inputs_of, require_stages
 from pipeline.checkpoint import load_model
 from pipeline.corpus import read_corpus
 from pipeline.errors import InputError
+from pipeline.fingerprint import other_meaning
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.initial import initialise, use_word_vectors
 from pipeline.memory import keep_freed_memory
@@ -132,6 +133,7 @@ def describe_input(source: FeatureSource, name: str) -> dict[str, Any]:
         "slot": wanted.slot,
         "store": store.folder.name,
         "tensor": wanted.tensor,
+        "fingerprint": store.manifest["fingerprint"],
         "fingerprint_sha256": store.manifest["fingerprint_sha256"],
         "untrained": store.untrained,
     }
@@ -162,11 +164,13 @@ def open_run(folder: Path, *, device: str, features: Path = FEATURES) -> Run:
 
 
 def _require_same_features(source: FeatureSource, facts: dict[str, Any], *, run: str) -> None:
-    """Numbers of another network or sampling may fit the model, and mean nothing to it."""
+    """Numbers of another network or sampling may fit the model, and mean nothing to it.
+
+    Those of another device or library version are the same but for rounding: train on a GPU, caption on a laptop.
+    """
     for name, wanted in source.inputs.items():
         store = source.stores[wanted.slot]
-        if store.manifest["fingerprint_sha256"] != facts["features"][name]["fingerprint_sha256"]:
-            raise InputError(
-                f"{store.folder} was made anew since '{run}' was trained on it, with other settings",
-                hint=f"dvc repro train@{run}, or see `framescribe store ls {store.folder}`",
-            )
+        changed = other_meaning(facts["features"][name]["fingerprint"], store.manifest["fingerprint"])
+        if changed:
+            told = ", ".join(f"{field} {before} -> {after}" for field, before, after in changed[:4])
+            raise InputError(f"'{run}' was trained on other features than {store.folder} has: {told}", hint="dvc repro")

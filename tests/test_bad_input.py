@@ -111,6 +111,7 @@ def nothing() -> None: ...
         (nothing, ["train", "run"], 3, ["next:"]),
         (nothing, ["caption", "run"], 3, ["runs/run", "dvc repro train@run"]),
         (nothing, ["evaluate", "run"], 3, ["predictions/run.json"]),
+        (nothing, ["mask", "run", "--videos", "0"], 2, ["--videos is 0", "1 or more"]),
         (nothing, ["doctor", "--profile"], 2, []),
     ],
 )

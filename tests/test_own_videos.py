@@ -130,7 +130,7 @@ def test_other_features_than_in_training_are_refused(
     for name in ("runs", "features", "one.yaml"):
         Path(name).symlink_to(project / name)
 
-    assert main(["caption", str(project / "videos/red.mp4"), "--run", "run", *ONE]) == 2
+    assert main(["caption", str(project / "videos/red.mp4"), "--run", "run", *ONE]) == 3
     told = capsys.readouterr().err
     assert "sampling.count 3 -> 4" in told
     assert "dvc repro" in told

@@ -37,11 +37,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
     recipe = RECIPE.read_text()
     for value, small in {
-        "batch_size: 128": "batch_size: 8",
+        "batch_size: 64": "batch_size: 8",
         "min_count: 8": "min_count: 1",
         "epochs: 4": "epochs: 1",
-        "epochs: 10": "epochs: 1",
-        "epochs: 12": "epochs: 3",
+        "epochs: 11": "epochs: 1",
+        "epochs: 22": "epochs: 4",
     }.items():
         recipe = recipe.replace(value, small)
     Path("params.yaml").write_text(recipe)
@@ -106,7 +106,7 @@ def test_what_is_not_there_is_told(project: Path, capsys: pytest.CaptureFixture[
 
 def test_a_search_of_some_thousandths_of_a_second_has_a_speed() -> None:
     _, seconds = seeds.timed(lambda: sum(range(100_000)))
-    assert all(0 < value < 1 for value in seconds.values())
+    assert all(value > 0 for value in seconds.values())
 
 
 def test_curves_are_means_over_the_seeds(tmp_path: Path) -> None:
@@ -128,7 +128,6 @@ def test_curves_are_means_over_the_seeds(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_every_run_of_the_recipe_can_be_trained(project: Path) -> None:
     runs = [name for name, run in load_params().train.items() if not run.start_from and name != "soft_attention"]
-    Path("params.yaml").write_text(Path("params.yaml").read_text().replace("epochs: 5", "epochs: 1"))
     seeds.main(["results.json", "--seeds", "0", "--no-meteor", "--runs", *runs])
 
     assert len(json.loads(Path("results.json").read_text())) == 5

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.console import Console
+from pipeline.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +27,8 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.publish import write_json
     from pipeline.runs import open_run
 
+    if args.videos is not None and args.videos < 1:
+        raise UsageError(f"--videos is {args.videos}, allowed: 1 or more")
     params, device = load_params(), args.machine().device
     pick(params.train, args.run, kind="run")
     corpus = read_corpus(args.captions)

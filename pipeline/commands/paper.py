@@ -144,7 +144,7 @@ def _show_needs(recipe: Recipe, needs: Needs, console: Console) -> None:
     console.say(f"videos: {needs.library.videos} ({needs.library.source})")
     console.say(f"disk: about {needs.disk / 1e9:.0f} GB, stores and feature cache; free here: {_free():.0f} GB")
     amounts = {"features": needs.extract_gmac, f"train {recipe.recipe.main}": needs.row_gmac}
-    amounts[f"train all {len(recipe.train)} runs, at most"] = needs.all_gmac
+    amounts[f"train every run ({len(recipe.train)}), at most"] = needs.all_gmac
     table = [(what, _rounded(core_hours(gmac)), _rounded(gpu_hours(gmac))) for what, gmac in amounts.items()]
     console.table(("hours, very roughly", "one core", "one GPU (assumed rate)"), table)
     if recipe.recipe.word_vectors:

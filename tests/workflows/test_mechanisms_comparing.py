@@ -72,6 +72,8 @@ def test_a_slice_is_learnt_from_its_own_clips_and_the_same_words(project: Path) 
 def test_an_unknown_idea_is_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["g3l"]) == 2
     assert "there is no idea 'g3l' in ideas.yaml; it has: g2l" in capsys.readouterr().err
+    assert main(["--seeds", "0"]) == 2
+    assert "--seeds is 0, allowed: 1 or more" in capsys.readouterr().err
 
 
 def test_fusion_takes_from_either_branch(project: Path) -> None:

@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from pipeline.console import Console
-from pipeline.errors import FramescribeError
+from pipeline.errors import FramescribeError, UsageError
 from pipeline.params import load_params, pick
 from pipeline.publish import write_json
 from workflows.mechanisms.comparing import Comparison
@@ -45,6 +45,8 @@ def _parser() -> argparse.ArgumentParser:
 def _compare(args: argparse.Namespace, console: Console) -> None:
     from workflows.machines import load_machine
 
+    if args.seeds < 1:
+        raise UsageError(f"--seeds is {args.seeds}, allowed: 1 or more")
     known, machine = read_ideas(), load_machine(args.profile)
     chosen = [pick(known.ideas, name, kind="idea", where=FILE.name) for name in args.ideas or known.ideas]
     comparison = Comparison(load_params(), machine.executor, machine.device, console)
