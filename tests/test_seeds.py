@@ -134,6 +134,14 @@ def test_every_run_of_the_recipe_can_be_trained(project: Path) -> None:
 
 
 def test_a_run_that_is_trained_but_not_scored_yet_is_left_out_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    seeds.show({"a-0": {"training": {}}, "b-0": {"beam": {"scores": {"CIDEr-D": 0.5}}}}, Console())
+    seconds = {"processor_seconds": 2.0}
+    scored = {
+        "beam": {"scores": {"CIDEr-D": 0.5}, "videos": 6, "search": seconds, "distinct": 4},
+        "greedy": {"scores": {"CIDEr-D": 0.4}},
+        "captions": 48,
+        "training": seconds,
+    }
+    seeds.show({"a-0": {"training": {}}, "b-0": scored}, Console())
 
-    assert capsys.readouterr().out.split() == ["run", "seeds", "CIDEr-D", "b", "1", "50.0", "±", "0.0"]
+    _, row = capsys.readouterr().out.splitlines()
+    assert row.split() == ["b", "1", "50.0", "±", "0.0", "40.0", "±", "0.0", "4", "24", "3"]

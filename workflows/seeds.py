@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from pipeline.captioning import caption_videos
@@ -157,29 +158,45 @@ def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 
 
 def summary(found: dict[str, Any]) -> str:
-    beam = found["beam"]
-    numbers = "  ".join(f"{metric} {100 * value:.1f}" for metric, value in beam["scores"].items())
-    captions = found.get("timed_captions", found["captions"]) / found["training"]["processor_seconds"]
-    videos = beam["videos"] / beam["search"]["processor_seconds"]
-    return f"{numbers}  {captions:.0f} captions/s  {videos:.0f} videos/s"
+    numbers = "  ".join(f"{metric} {100 * value:.1f}" for metric, value in found["beam"]["scores"].items())
+    return f"{numbers}  {learnt_a_second(found):.0f} captions/s  {searched_a_second(found):.0f} videos/s"
+
+
+def learnt_a_second(found: dict[str, Any]) -> float:
+    return found.get("timed_captions", found["captions"]) / found["training"]["processor_seconds"]
+
+
+def searched_a_second(found: dict[str, Any]) -> float:
+    return found["beam"]["videos"] / found["beam"]["search"]["processor_seconds"]
 
 
 def show(results: dict[str, Any], console: Console) -> None:
-    """Mean over the seeds, and half the distance from the worst to the best."""
+    """Mean over the seeds, and half the distance from the worst to the best; speeds as means."""
     runs: dict[str, list[dict[str, Any]]] = {}
     scored = {name: found for name, found in results.items() if "beam" in found}  # of others, training was all so far
     for name, found in scored.items():
         runs.setdefault(name.rpartition("-")[0], []).append(found)
     metrics = list(next(iter(scored.values()))["beam"]["scores"])
-    rows = [[run, len(found), *(_spread(found, metric) for metric in metrics)] for run, found in runs.items()]
-    console.table(["run", "seeds", *metrics], rows)
+    rows = [[run, len(found), *_columns(found, metrics)] for run, found in runs.items()]
+    columns = (*metrics, "CIDEr-D, greedy", "different", "captions/s", "videos/s")
+    console.table(["run", "seeds", *columns], rows)
 
 
-def _spread(found: Sequence[dict[str, Any]], metric: str) -> str:
-    values = [100 * each["beam"]["scores"][metric] for each in found if metric in each["beam"]["scores"]]
-    if not values:
-        return "-"
-    return f"{sum(values) / len(values):.1f} ± {(max(values) - min(values)) / 2:.1f}"
+def _columns(found: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[str]:
+    """`different`: sentences of the beam that are not alike."""
+    scores = [_spread([each["beam"]["scores"].get(metric) for each in found]) for metric in metrics]
+    greedy = _spread([each["greedy"]["scores"]["CIDEr-D"] for each in found])
+    means = (
+        [each["beam"]["distinct"] for each in found],
+        [learnt_a_second(each) for each in found],
+        [searched_a_second(each) for each in found],
+    )
+    return [*scores, greedy, *(f"{mean(values):.0f}" for values in means)]
+
+
+def _spread(values: Sequence[float | None]) -> str:
+    known = [100 * value for value in values if value is not None]
+    return f"{mean(known):.1f} ± {(max(known) - min(known)) / 2:.1f}" if known else "-"
 
 
 if __name__ == "__main__":
