@@ -38,10 +38,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     recipe = RECIPE.read_text()
     for value, small in {
         "batch_size: 64": "batch_size: 8",
+        "batch_size: 128": "batch_size: 8",
         "min_count: 8": "min_count: 1",
         "epochs: 4": "epochs: 1",
         "epochs: 11": "epochs: 1",
-        "epochs: 22": "epochs: 4",
+        "epochs: 10": "epochs: 1",
+        "epochs: 12": "epochs: 3",
     }.items():
         recipe = recipe.replace(value, small)
     Path("params.yaml").write_text(recipe)
