@@ -29,7 +29,9 @@ def test_an_error_in_a_worker_reaches_the_caller() -> None:
 
 
 def test_the_default_profile_is_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FRAMESCRIBE_PROFILE", raising=False)
+    monkeypatch.setenv("FRAMESCRIBE_PROFILE", "")  # as good as not there
+    assert load_machine().profile == load_machine("laptop").profile
+    monkeypatch.delenv("FRAMESCRIBE_PROFILE")
 
     machine = load_machine()
 

@@ -71,6 +71,11 @@ def test_seeds_of_runs_become_one_table(project: Path, capsys: pytest.CaptureFix
     assert results["self_critical-1"]["captions"] == 24 * 5
     assert results["self_critical-1"]["reward"][0] > 0
 
+    members = ["soft_attention_long-0", "soft_attention_long-1"]  # seeds speak as one, though params.yaml has neither
+    assert main(["caption", *members]) == 0
+    said = json.loads(Path(f"predictions/{'+'.join(members)}.json").read_text())
+    assert len(said["predictions"]) == 6
+
     before = Path("results.json").read_bytes()
     seeds.main(arguments)  # nothing left to do
     assert Path("results.json").read_bytes() == before

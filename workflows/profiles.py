@@ -198,7 +198,7 @@ def is_loopback(place: str) -> bool:
 
 def load_profile(name: str | None = None, **changes: Any) -> Profile:
     """The profile called `name`, or the one that FRAMESCRIBE_PROFILE names, or `laptop`; a YAML file works too."""
-    name = name or os.environ.get(VARIABLE, "laptop")
+    name = name or os.environ.get(VARIABLE) or "laptop"
     path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.yaml")))

@@ -39,6 +39,8 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         return _own_videos(args, console)
     params, machine = load_params(), args.machine()
     for each in args.names:
+        if (Path("runs") / each / "run.json").is_file():  # a seed of a run is no entry of params.yaml
+            continue
         if each not in params.train and Path(each).exists():
             raise UsageError(f"{each} is no run", hint=f"for videos: framescribe caption {each} --run RUN")
         pick(params.train, each, kind="run")
