@@ -25,6 +25,15 @@ def test_every_seed_is_a_dot_between_the_marks(tmp_path: Path) -> None:
     assert told.left < told.at(0.5) < told.at(1.0) == told.left + picture.WIDTH < cider.left
 
 
+def test_the_dots_of_many_seeds_stay_in_their_row() -> None:
+    many = {"told_apart": [0.5] * 20, "cider": [1.0] * 20}
+    drawn = picture.draw({"g2l": {"idea": "regions", "slice": "small", "test": {"without": many, "with": many}}})
+
+    heights = [float(y) for y in re.findall(r'cy="([\d.]+)" r="3.5"', drawn)]
+    assert len(heights) == 80
+    assert max(heights) - min(heights) < picture.ROW
+
+
 def test_the_picture_in_the_docs_is_that_of_the_results() -> None:
     docs = Path(__file__).parent.parent.parent / "docs"
     found = json.loads((docs / "results/mechanisms.json").read_text())["ideas"]

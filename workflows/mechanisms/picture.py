@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from pipeline.publish import write_text
 
 COLORS = {"without": "#8c959f", "with": "#1f6feb"}
-HEAD, ROW, NAMES, WIDTH, GAP, MARGIN = 52, 46, 330, 250, 40, 20
+HEAD, ROW, NAMES, WIDTH, GAP, MARGIN = 52, 46, 400, 250, 40, 20
+SPREAD = 28  # from the first seed's dot to the last one's: less than a row
 
 
 class Panel(NamedTuple):
@@ -81,9 +82,10 @@ def _idea(name: str, entry: Mapping[str, Any], *, middle: int) -> Iterator[str]:
 
 
 def _seeds(panel: Panel, values: Sequence[float], *, mean: float, middle: int, color: str) -> Iterator[str]:
-    """A dot a seed, one above the other so that equal ones are seen, and a bar at their mean."""
+    """A dot a seed, one above the other so that equal ones are seen, within the row; and a bar at their mean."""
+    apart = min(9.0, SPREAD / max(len(values) - 1, 1))
     for number, value in enumerate(values):
-        y = middle + 9 * (number - (len(values) - 1) / 2)
+        y = round(middle + apart * (number - (len(values) - 1) / 2), 1)
         yield f'<circle cx="{panel.at(value)}" cy="{y}" r="3.5" fill="{color}" fill-opacity="0.75"/>'
     yield f'<path d="M{mean} {middle - 14}V{middle + 14}" stroke="{color}" stroke-width="3"/>'
 
