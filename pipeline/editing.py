@@ -21,14 +21,14 @@ def edited(change: Callable[[Any], None], *, path: Path = PARAMS_FILE) -> str:
     from ruamel.yaml import YAML
 
     read_yaml(path)  # an invalid file is told as such before anything is changed
-    yaml = YAML(typ="rt")  # plain data and its comments: a tag in the file makes no object of any class
-    yaml.preserve_quotes = True
-    yaml.width = 10_000  # never fold a long line
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    document = yaml.load(path.read_text())
+    kept = YAML(typ="rt")  # plain data and its comments: a tag in the file makes no object of any class
+    kept.preserve_quotes = True
+    kept.width = 10_000  # never fold a long line
+    kept.indent(mapping=2, sequence=4, offset=2)
+    document = kept.load(path.read_text())
     change(document)
     stream = io.StringIO()
-    yaml.dump(document, stream)
+    kept.dump(document, stream)
     parse_params(YAML(typ="safe").load(stream.getvalue()), source=str(path))
     return stream.getvalue()
 

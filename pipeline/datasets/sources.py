@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import codecs
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline.archives import UNREADABLE
 from pipeline.errors import InputError
 
 MAX_MEMBER = 1 << 30  # bytes of one file inside a zip; the largest real one is 23 MB
@@ -73,7 +73,7 @@ def _read_member(path: Path, members: Sequence[str]) -> tuple[bytes, str]:
         with zipfile.ZipFile(path) as archive:
             chosen = _choose_member(path, archive, members)
             return archive.read(chosen), f"{path}:{chosen.filename}"
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{path} cannot be read as a zip archive: {error}") from error
 
 

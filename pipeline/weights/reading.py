@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.archives import UNREADABLE
 from pipeline.errors import InputError
 from pipeline.unpickling import Dtype, read_arrays, scalar
 from pipeline.weights.caffe import read_blob
@@ -83,7 +84,7 @@ def _npz(data: bytes, *, source: str) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, OSError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{source} is not a whole npz file: {error}") from error
     return {name: _npy(member, source=f"{name} in {source}") for name, member in members.items()}
 

@@ -83,7 +83,7 @@ def test_sound_that_starts_late_is_on_the_pictures_clock(tmp_path: Path, row_of:
 def test_sound_that_cannot_be_decoded_is_unreadable(tmp_path: Path, row_of: RowOf) -> None:
     """The track is there; its codec's name is not one that any decoder knows."""
     path = write_clip(tmp_path / "x.mkv", sound=tone(1.0, rate=16000))
-    patch(path, lambda data: data.__setitem__(slice(data.index(b"A_AAC"), data.index(b"A_AAC") + 5), b"A_XXX"))
+    patch(path, lambda data: data.__setitem__(slice(data.index(b"A_AAC"), data.index(b"A_AAC") + 5), b"A_NIL"))
     row = row_of(path)
     assert row.audio == "unreadable"
     assert read_audio(row).state == "unreadable"

@@ -1,0 +1,15 @@
+"""What Python raises for an archive that cannot be read: whoever opens a foreign one must expect all of it."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+
+UNREADABLE = (
+    zipfile.BadZipFile,  # no archive, or a member whose checksum is wrong
+    zlib.error,  # a flipped bit inside a packed member
+    EOFError,  # cut short
+    OSError,
+    NotImplementedError,  # packed in a way that Python does not know
+    RuntimeError,  # encrypted
+)
