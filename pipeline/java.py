@@ -184,7 +184,8 @@ class JavaProcess:
         self._gone = True
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        with suppress(subprocess.TimeoutExpired):  # one that the kernel cannot end yet is left to it
+            self._process.wait(LAST_GASP)
         for thread in self._threads:  # their pipes have no other end now
             thread.join(LAST_GASP)
         _write(_pipe(self._process.stdin), b"", close=True)

@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,3 +26,30 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(Path(__file__).parents[1] / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+TRACER = """
+import ctypes, sys
+SEIZE = 0x4206
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+print(libc.ptrace(SEIZE, int(sys.argv[1]), None, None), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def traced() -> Iterator[Callable[[int], None]]:
+    """As under a debugger: a killed process stays until its tracer has looked, whatever its parent waits for."""
+    tracers: list[subprocess.Popen[str]] = []
+
+    def trace(process: int) -> None:
+        command = [sys.executable, "-c", TRACER, str(process)]
+        tracers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        assert tracers[-1].stdout
+        if tracers[-1].stdout.readline().strip() != "0":
+            pytest.skip("processes may not be traced here")
+
+    yield trace
+    for tracer in tracers:
+        tracer.communicate()

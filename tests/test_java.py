@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,13 @@ def test_more_output_than_asked_for_is_an_error(tmp_path: Path) -> None:
         assert talker.answer() == "one"
         with pytest.raises(JavaError, match="printed more than it was asked for"):
             talker.finish()
+
+
+def test_a_killed_process_that_stays_is_left_behind(
+    tmp_path: Path, traced: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline.java, "LAST_GASP", 0.5)
+    with process(script(tmp_path / "silent", "exec sleep 1000"), timeout=0.5) as java:
+        traced(java.pid)
+        with pytest.raises(JavaError, match=r"did not answer within 0\.5 s"):
+            java.answer()

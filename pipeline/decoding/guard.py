@@ -34,6 +34,7 @@ ALLOCATOR = {
     "MALLOC_TOP_PAD_": str(16 << 20),
 }
 KEEP_MB = 1024  # a child that has grown beyond this is replaced, not reused
+GONE_SECONDS = 10.0  # a killed child that waits for a drive, a debugger or a starved processor may stay for long
 
 
 class Guard:
@@ -92,12 +93,12 @@ class Guard:
         self._process.kill()
 
     def close(self) -> None:
-        """End the child, whatever it is doing."""
+        """End the child, whatever it is doing. One that the kernel cannot end yet is left to it, not waited for."""
         if self.alive:
             self.alive = False
             self._channel.close()
             self._process.kill()
-            self._process.wait()
+            self._exit_code()
             os.close(self._lifeline)
             self.arena.close()
             self._errors.close()
@@ -112,16 +113,26 @@ class Guard:
         except (EOFError, ConnectionError):
             raise self._death(path) from None
 
+    def _exit_code(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(GONE_SECONDS)
+        return None
+
     def _expired(self, path: str) -> DecodeError:
         self.close()
         stated = f"the decoder did not get on with '{path}' within its time limit and was killed"
+        if self._process.returncode is None:
+            stated += f", but process {self._process.pid} is still there"
+            return DecodeError("timeout", stated, hint="look whether the drive that the video is on still answers")
         return DecodeError("timeout", stated, hint="raise decode.timeout or decode.stall in params.yaml")
 
     def _death(self, path: str) -> DecodeError:
-        code = self._process.wait()
+        code = self._exit_code()
         self._errors.seek(0)
         last_words = self._errors.read()[-300:].decode(errors="replace").strip()
         self.close()
+        if code is None:
+            return DecodeError("crash", f"the decoder hung up on '{path}'")
         if -code == signal.SIGALRM:
             return DecodeError("timeout", f"the decoder ran out of time on '{path}'")
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
@@ -136,7 +147,9 @@ class Guard:
     def _send(self, message: Any, *, path: str) -> None:
         try:
             self._channel.send(message)
-        except (ConnectionError, TimeoutError):
+        except TimeoutError:
+            raise self._expired(path) from None
+        except ConnectionError:
             raise self._death(path) from None
 
     def _stop(self, path: str) -> None:

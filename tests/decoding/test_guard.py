@@ -9,10 +9,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from pipeline.decoding import DecodeError, Limits, guard, inspect_video, read_frames
@@ -41,12 +43,11 @@ def ask(child: guard.Guard, operation: str, path: Path | str = "x.mp4", **detail
     return list(child.request(operation, path=str(path), **details))
 
 
-def is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def wait_for_the_end(process: int) -> None:
+    """The limit is that of every test: a killed process needs processor time to die. A zombie is dead."""
+    with suppress(psutil.NoSuchProcess):
+        while psutil.Process(process).status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.1)
 
 
 def test_a_native_hang_is_killed(rogue: Callable[..., guard.Guard], clip: Clip) -> None:
@@ -56,7 +57,7 @@ def test_a_native_hang_is_killed(rogue: Callable[..., guard.Guard], clip: Clip) 
         ask(child, "hang", clip("hangs_decord.mp4"))
     assert caught.value.reason == "timeout"
     assert not child.alive
-    assert not is_running(int(str(process)))
+    wait_for_the_end(int(str(process)))
 
 
 def test_a_native_abort_is_reported(rogue: Callable[..., guard.Guard], clip: Clip) -> None:
@@ -229,9 +230,32 @@ def test_a_child_does_not_outlive_its_parent(busy: bool, clip: Clip) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, timeout=120)
-    process = int(ended.stdout)
-    for _ in range(300):
-        if not is_running(process):
-            return
-        time.sleep(0.1)
-    pytest.fail("the child is still there")
+    wait_for_the_end(int(ended.stdout))
+
+
+def test_a_killed_child_that_stays_is_left_behind(
+    rogue: Callable[..., guard.Guard],
+    traced: Callable[[int], None],
+    clip: Clip,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So does one that waits for a drive which is gone: the video is lost, the run is not."""
+    monkeypatch.setattr(guard, "GONE_SECONDS", 0.5)
+    child = rogue(stall=1.0)
+    traced(child._process.pid)
+    with pytest.raises(DecodeError, match=rf"was killed, but process {child._process.pid} is still there") as caught:
+        ask(child, "hang", clip("hangs_decord.mp4"))
+    assert caught.value.reason == "timeout"
+    assert "drive" in caught.value.hint
+    assert not child.alive
+
+
+def test_a_child_that_does_not_listen_is_killed(rogue: Callable[..., guard.Guard]) -> None:
+    """A request may be larger than the wire holds; a stopped child never takes it."""
+    child = rogue(stall=1.0)
+    ask(child, "name")  # from here the wire has a time limit
+    os.kill(child._process.pid, signal.SIGSTOP)
+    with pytest.raises(DecodeError, match="did not get on") as caught:
+        ask(child, "name", wanted=list(range(1_000_000)))
+    assert caught.value.reason == "timeout"
+    assert not child.alive
