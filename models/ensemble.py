@@ -53,10 +53,14 @@ def part_of(whole: Mapping[str, Part], number: int) -> dict[str, Part]:
 
 
 def _agreed(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of what all members recorded under one name and in one shape; the rest cannot be compared."""
-    found = {}
-    for name in looks[0]:
-        weights = [look[name] for look in looks if name in look]
-        if len(weights) == len(looks) and len({each.shape for each in weights}) == 1:
-            found[name] = torch.stack(weights).mean(0)
+    """The mean of what all members recorded under one name and in one shape; the rest cannot be compared.
+
+    Regions within frames that each member chose for itself have no mean: the frames of all members are listed.
+    """
+    shared = {name: [look[name] for look in looks] for name in looks[0] if all(name in look for look in looks)}
+    apart = ("frame", "region") if any("frame" in look for look in looks) else ()
+    chosen = {name: shared.pop(name) for name in apart if name in shared}
+    found = {name: torch.stack(each).mean(0) for name, each in shared.items() if len({w.shape for w in each}) == 1}
+    if len(chosen) == 2 and all(len({w.shape[2:] for w in each}) == 1 for each in chosen.values()):
+        found |= {name: torch.cat(each, 1) for name, each in chosen.items()}  # (B, K of all members, ...)
     return found

@@ -197,7 +197,7 @@ def test_the_hanging_and_the_aborting_file_among_fifty(
     started: list[object] = []
     spawn = guard._spawn
     monkeypatch.setattr(guard, "_spawn", lambda *rest, **more: started.append(1) or spawn(*rest, **more))
-    params = Decode(max_failed=2, stall=4.0)
+    params = Decode(max_failed=2, stall=10.0)
     decode.run(videos=folder, out=tmp_path / "out", params=params, workers=2, console=QUIET)
     index = read_index(tmp_path / "out")
     assert len(index.rows) == 50

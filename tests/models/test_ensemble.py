@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from models.base import Features, Modality
-from models.ensemble import Ensemble, joined
+from models.ensemble import Ensemble, _agreed, joined
+from models.g2l import G2l
 from models.mean_pool import MeanPool
 from models.soft_attention import SoftAttention
 from pipeline.reading import teacher_forced
@@ -74,3 +75,29 @@ def test_only_what_all_members_recorded_is_kept() -> None:
     step = looking.step(looking.encode(joined([frames(1)] * 2)), torch.tensor([1, 1, 1]))
     apart = [model.step(model.encode(frames(1)), torch.tensor([1, 1, 1])).attention["time"] for model in each[1:]]
     torch.testing.assert_close(step.attention["time"], (apart[0] + apart[1]) / 2)
+
+
+def test_key_frames_of_members_are_listed_not_mixed() -> None:
+    """Two members may look into different frames: the mean of their regions would be drawn on neither."""
+    torch.manual_seed(0)
+    sizes = {"appearance": 5, "regions": 3}
+    each = [G2l(vocabulary=9, sizes=sizes, key_frames=count).eval() for count in (1, 2)]
+    regions = torch.randn(3, 4, 6, 3, generator=torch.Generator().manual_seed(3))
+    given = frames(1) | {"regions": Modality(regions, torch.ones(3, 4, dtype=torch.bool))}
+    ensemble, words = Ensemble(each).eval(), torch.tensor([1, 1, 1])
+
+    looks = ensemble.step(ensemble.encode(joined([given, given])), words).attention
+
+    apart = [model.step(model.encode(given), words).attention for model in each]
+    for name in ("region", "frame"):
+        assert looks[name].shape[1] == 3
+        torch.testing.assert_close(looks[name], torch.cat([apart[0][name], apart[1][name]], 1))
+    torch.testing.assert_close(looks["time"], (apart[0]["time"] + apart[1]["time"]) / 2)
+
+
+def test_regions_of_chosen_frames_are_not_compared_with_others() -> None:
+    chosen = {"region": torch.ones(1, 2, 3), "frame": torch.ones(1, 2, 4)}
+    assert _agreed([chosen, {"region": torch.ones(1, 2, 3)}]) == {}
+    assert _agreed([{"region": torch.ones(1, 2, 3)}, chosen]) == {}
+    other_regions = {"region": torch.ones(1, 2, 5), "frame": torch.ones(1, 2, 4)}
+    assert _agreed([chosen, other_regions]) == {}
