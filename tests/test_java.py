@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 import pipeline.java
 from pipeline.errors import MissingToolError
 from pipeline.java import VARIABLE, JavaError, JavaProcess, find_java, packaged_java
+from tests.dying import wait_for_the_end
 
 
 def script(path: Path, text: str) -> Path:
@@ -106,20 +105,7 @@ def test_a_hung_program_dies_with_its_children(tmp_path: Path) -> None:
         with pytest.raises(JavaError, match=r"the program did not answer within 1 s"):
             hung.answer()
 
-    assert gone(int((tmp_path / "child").read_text()))
-
-
-def gone(pid: int) -> bool:
-    """Killed, and collected by whoever inherited it (which can take a moment)."""
-    for _ in range(100):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
-            return True
-        time.sleep(0.05)
-    return False
+    wait_for_the_end(int((tmp_path / "child").read_text()))
 
 
 def test_a_program_that_fails_is_quoted(tmp_path: Path) -> None:

@@ -9,17 +9,16 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from pipeline.decoding import DecodeError, Limits, guard, inspect_video, read_frames
 from pipeline.index import VideoRow
 from tests.clips import judged_frames, write_clip
+from tests.dying import wait_for_the_end
 
 Clip = Callable[[str], Path]
 RowOf = Callable[[Path], VideoRow]
@@ -41,13 +40,6 @@ def rogue() -> Iterator[Callable[..., guard.Guard]]:
 
 def ask(child: guard.Guard, operation: str, path: Path | str = "x.mp4", **details: object) -> list[dict[str, object]]:
     return list(child.request(operation, path=str(path), **details))
-
-
-def wait_for_the_end(process: int) -> None:
-    """The limit is that of every test: a killed process needs processor time to die. A zombie is dead."""
-    with suppress(psutil.NoSuchProcess):
-        while psutil.Process(process).status() != psutil.STATUS_ZOMBIE:
-            time.sleep(0.1)
 
 
 def test_a_native_hang_is_killed(rogue: Callable[..., guard.Guard], clip: Clip) -> None:

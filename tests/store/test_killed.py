@@ -68,7 +68,7 @@ def test_killed_workers_of_a_real_command(tmp_path: Path, seed: int) -> None:
         if victim.is_running():
             victim.send_signal(signal.SIGKILL)
         run.wait()
-        _, alive = psutil.wait_procs(family, timeout=30)
+        _, alive = psutil.wait_procs(family, timeout=300)
         assert alive == []  # no orphan goes on
     last = start("cache")
     assert last.wait() == 0
