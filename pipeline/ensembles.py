@@ -10,7 +10,7 @@ from models.base import Captioner, Features
 from models.ensemble import Ensemble, joined
 from pipeline.batches import FeatureSource, Source
 from pipeline.errors import InputError
-from pipeline.looks import Geometry
+from pipeline.looks import Geometry, shared_geometry
 from pipeline.runs import Run, open_run
 from pipeline.vocabulary import Vocabulary
 
@@ -40,12 +40,12 @@ class Speaker:
     model: Captioner
     source: Source
     vocabulary: Vocabulary
-    geometry: Geometry  # of several runs the first one's
+    geometry: Geometry
 
 
 def open_speaker(folders: Sequence[Path], *, device: str) -> Speaker:
     runs = open_runs(folders, device=device)
-    geometry = Geometry(runs[0].model, runs[0].source)
+    geometry = shared_geometry([Geometry(run.model, run.source) for run in runs])
     if len(runs) == 1:
         return Speaker(runs[0].model, runs[0].source, runs[0].vocabulary, geometry)
     together = JoinedSource([run.source for run in runs])

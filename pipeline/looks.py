@@ -13,8 +13,8 @@ A video's looks are named arrays; a model gives those that it has:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ class Geometry:
 
     model: Captioner
     source: FeatureSource
+    hidden: frozenset[str] = frozenset()  # attention of an ensemble that is over different things in its members
 
     def facts(self) -> dict[str, Any]:
         """What is the same for all videos: names of columns, and how frames were cut before a grid was laid on them."""
@@ -52,7 +53,8 @@ class Geometry:
 
     def looks(self, video: str, attention: Mapping[str, np.ndarray]) -> Looks:
         """The weights (W, ...) that a sentence was recorded with, in the common form."""
-        attention = {kind: weights for kind, weights in attention.items() if self._has_rows(video, kind)}
+        shown = [kind for kind in attention if kind not in self.hidden and self._has_rows(video, kind)]
+        attention = {kind: attention[kind] for kind in shown}
         found: Looks = {name: attention[name] for name in ("layer", "view") if name in attention}
         if "time" in attention:
             found |= self._time(video, attention["time"])
@@ -63,6 +65,17 @@ class Geometry:
         if "region" in attention:
             found |= self._regions(video, attention, found.get("time"))
         return found
+
+    def over(self, kind: str) -> object:
+        """What weights are over: names, rows at certain times, or the places and boxes of one store."""
+        if kind in (columns := self.model.columns()):
+            return tuple(columns[kind])
+        wanted = self.source.inputs.get(self.model.looks.get(kind, ""))
+        if wanted is None:
+            return None
+        store = self.source.stores[wanted.slot]
+        sampling = store.fingerprint.get("sampling")
+        return str(sampling) if sampling and kind in ("time", "refocus") else (store.folder, wanted.tensor)
 
     def _has_rows(self, video: str, kind: str) -> bool:
         """A video that is shorter than a window may have none."""
@@ -105,6 +118,12 @@ class Geometry:
         if "boxes" not in [*stored]:
             return {}  # there is nothing to draw
         return found | {"boxes": np.asarray(stored["boxes"], np.float32), "box_frames": _middles(stored.rows)}
+
+
+def shared_geometry(each: Sequence[Geometry]) -> Geometry:
+    """Of an ensemble: the first member's, without attention that means another thing in another member."""
+    kinds = {kind for one in each for kind in (*one.model.looks, *one.model.columns())}
+    return replace(each[0], hidden=frozenset(kind for kind in kinds if len({one.over(kind) for one in each}) > 1))
 
 
 def _one_row(weights: np.ndarray, time: np.ndarray | None, *, rows: int, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from models.vatex_spatial import VatexSpatial
 from models.vre import Vre
 from pipeline.batches import FeatureSource
 from pipeline.errors import DamageError
-from pipeline.looks import Geometry, read_looks, write_looks
+from pipeline.looks import Geometry, read_looks, shared_geometry, write_looks
 from pipeline.store import Rows, VideoFeatures, open_store, write_store
 
 ROWS = 3
@@ -28,17 +29,26 @@ def rows(count: int = ROWS, *, every: int = 4) -> Rows:
     return Rows(first_frame=first, last_frame=first + 2, start=first / 10, end=ends, valid=np.ones(count, int))
 
 
-def source(folder: Path, kind: type[Captioner], tensors: Mapping[str, np.ndarray]) -> FeatureSource:
+def source(
+    folder: Path, kind: type[Captioner], tensors: Mapping[str, np.ndarray], sampling: Mapping[str, int]
+) -> FeatureSource:
     """One store in every slot that the model reads and that has its tensor."""
     features = {"v": VideoFeatures(tensors=tensors, rows=rows(len(next(iter(tensors.values())))))}
-    fingerprint = {"weights": "0f" * 32, "preprocessing": {"resize_short_side": 8}}
+    fingerprint = {"weights": "0f" * 32, "preprocessing": {"resize_short_side": 8}, "sampling": {**sampling}}
     write_store(folder / "store", features, fingerprint=fingerprint)
     wanted: dict[str, Input] = {name: each for name, each in kind.inputs.items() if each.tensor in tensors}
     return FeatureSource({each.slot: open_store(folder / "store") for each in wanted.values()}, wanted)
 
 
-def geometry(folder: Path, kind: type[Captioner], tensors: Mapping[str, np.ndarray], **options: object) -> Geometry:
-    given = source(folder, kind, tensors)
+def geometry(
+    folder: Path,
+    kind: type[Captioner],
+    tensors: Mapping[str, np.ndarray],
+    *,
+    sampling: Mapping[str, int] = MappingProxyType({}),
+    **options: object,
+) -> Geometry:
+    given = source(folder, kind, tensors, sampling)
     return Geometry(kind(vocabulary=9, sizes=given.sizes, **options), given)
 
 
@@ -61,6 +71,37 @@ def test_without_a_choice_of_time_places_are_drawn_in_the_middle(tmp_path: Path)
     found = geometry(tmp_path, Stats, {"grid": np.zeros((ROWS, 2, 2, 5), np.float32)}, branches="st")
 
     assert found.looks("v", {"place": np.eye(4)[:2]})["cell_frames"].tolist() == [5, 5]
+
+
+def test_members_that_read_other_boxes_are_not_drawn_on_the_first_ones(tmp_path: Path) -> None:
+    tensors = {"pool": np.zeros((ROWS, 5), np.float32), "features": np.zeros((ROWS, 4, 5), np.float32)}
+    tensors["boxes"] = np.zeros((ROWS, 4, 4), np.float32)
+    one, other = (geometry(tmp_path / name, G2l, tensors) for name in ("one", "other"))
+    attention = {"time": np.eye(3), "region": np.full((3, 1, 4), 0.25), "frame": np.eye(3)[:, None]}
+
+    assert shared_geometry([one, one]).hidden == frozenset()
+    assert {"time", "regions"} <= shared_geometry([one, one]).looks("v", attention).keys()
+    assert shared_geometry([one, other]).looks("v", attention) == {}
+
+
+def test_rows_at_the_same_times_may_be_of_different_stores(tmp_path: Path) -> None:
+    frames = {"pool": np.zeros((ROWS, 5), np.float32)}
+    each = [
+        geometry(tmp_path / name, Vre, frames, sampling={"every": every})
+        for name, every in (("one", 4), ("other", 4), ("sparse", 8))
+    ]
+    assert "time" in shared_geometry(each[:2]).looks("v", {"time": np.eye(3)})
+    assert shared_geometry(each).looks("v", {"time": np.eye(3)}) == {}
+
+
+def test_layers_with_other_names_are_not_shown_as_the_first_ones(tmp_path: Path) -> None:
+    maps = {name: np.zeros((ROWS, 1, 2, 2, 4), np.float32) for name in ("pool3", "pool4", "pool5")}
+    low, high = (
+        geometry(tmp_path, DualAfr, maps | {"fc7": np.zeros((ROWS, 6), np.float32)}, layers=layers)
+        for layers in ("pool3 pool5", "pool4 pool5")
+    )
+    assert "layer" in shared_geometry([low, low]).looks("v", {"layer": np.eye(2)})
+    assert shared_geometry([low, high]).looks("v", {"layer": np.eye(2)}) == {}
 
 
 def test_a_map_a_row_says_when_and_where(tmp_path: Path) -> None:
