@@ -74,24 +74,26 @@ def _apply(name: str, *, show_only: bool, console: Console) -> dict[str, Any]:
     steps = next_steps(recipe, needs, current.dataset)
     if show_only:
         steps = [f"framescribe paper {name}", *steps]
-        console.say(f"{PARAMS_FILE} is as it was; " + _listed(steps))
+        state = "as it was"
     elif changed:
         former = keep_former(before)
         write_text(PARAMS_FILE, after)
-        console.say(f"{PARAMS_FILE} is now {name} (before: {former}; framescribe paper --undo); " + _listed(steps))
+        state = f"now {name} (before: {former}; framescribe paper --undo)"
     else:
-        console.say(f"{PARAMS_FILE} is {name} already; " + _listed(steps))
+        state = f"{name} already"
+    console.say(f"{PARAMS_FILE} is {state}; {_listed(steps)}")
+    written = bool(changed) and not show_only
+    return _facts(recipe, needs) | {"written": written, "changed": [key for key, _, _ in changed], "next": steps}
+
+
+def _facts(recipe: Recipe, needs: Needs) -> dict[str, Any]:
+    features = {each.name: {"state": each.state, "rows": each.rows, "bytes": each.bytes} for each in needs.features}
     return {
-        "recipe": name,
-        "written": bool(changed) and not show_only,
+        "recipe": recipe.name,
         "runs": list(recipe.train),
-        "features": {
-            each.name: {"state": each.state, "rows": each.rows, "bytes": each.bytes} for each in needs.features
-        },
+        "features": features,
         "missing_weights": needs.missing,
         "disk": needs.disk,
-        "changed": [key for key, _, _ in changed],
-        "next": steps,
     }
 
 

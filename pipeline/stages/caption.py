@@ -17,6 +17,7 @@ from pipeline.errors import UsageError
 from pipeline.execution import Executor
 
 if TYPE_CHECKING:
+    from pipeline.own_videos import Captioned
     from pipeline.params import Caption
     from pipeline.speaking import Spoken
 
@@ -67,7 +68,7 @@ def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     from pipeline.own_videos import Settings, caption_own
     from pipeline.params import load_params
     from pipeline.publish import write_bytes, write_json
-    from pipeline.report.captioned import render, trained_on
+    from pipeline.report.captioned import render
 
     params, machine = load_params(), args.machine()
     with tempfile.TemporaryDirectory() as work:
@@ -86,10 +87,7 @@ def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
             write_bytes(args.html, render(captioned, dataset=params.dataset.name).encode(errors="replace"))
     if args.out is not None:
         write_json(args.out, {"run": args.run, "predictions": without_looks(captioned.said.items())})
-    rows = [(printable(id_), f"{exp(each.log_prob):.3f}", each.caption) for id_, each in captioned.said.items()]
-    rows += [(printable(id_), "-", printable(why)) for id_, why in captioned.refused.items()]
-    console.table(("video", "probability", "caption"), rows)
-    console.say(trained_on(captioned.record, dataset=params.dataset.name))
+    _show_captioned(captioned, dataset=params.dataset.name, console=console)
     for written in (args.html, args.out):
         if written is not None:
             console.say(f"written: {written}")
@@ -98,6 +96,15 @@ def _own_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         "captions": {id_: each.caption for id_, each in captioned.said.items()},
         "refused": captioned.refused,
     }
+
+
+def _show_captioned(captioned: Captioned, *, dataset: str, console: Console) -> None:
+    from pipeline.report.captioned import trained_on
+
+    rows = [(printable(id_), f"{exp(each.log_prob):.3f}", each.caption) for id_, each in captioned.said.items()]
+    rows += [(printable(id_), "-", printable(why)) for id_, why in captioned.refused.items()]
+    console.table(("video", "probability", "caption"), rows)
+    console.say(trained_on(captioned.record, dataset=dataset))
 
 
 def run(

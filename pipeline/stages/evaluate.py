@@ -15,6 +15,7 @@ from pipeline.console import Console
 from pipeline.execution import Executor, InProcess
 
 if TYPE_CHECKING:
+    from pipeline.metrics.scorer import Scores
     from pipeline.params import Evaluate
 
 OF_FILES = ("predictions", "references", "out", "split", "common", "no_meteor", "no_spice", "tokenizer", "resamples")
@@ -72,45 +73,47 @@ def _evaluate_runs(names: Sequence[str], executor: Executor, console: Console) -
 
 
 def _evaluate_files(args: argparse.Namespace, executor: Executor, console: Console) -> dict[str, Any]:
-    from pipeline.evaluation import as_record, remarks, spice_means
+    from pipeline.evaluation import as_record
+    from pipeline.publish import write_json
+
+    scores, facts = _scored_files(args, executor)
+    summary = _summary(scores, facts, resamples=args.resamples)
+    write_json(args.out or METRICS, as_record(scores) | summary)
+    name = args.predictions.name
+    _show(console, {name: scores.corpus}, {name: summary["intervals"]})
+    for line in facts["remarks"]:
+        console.say(line)
+    console.say(f"{args.out or METRICS}: {facts['videos']} videos, split {facts['split']}")
+    return summary
+
+
+def _scored_files(args: argparse.Namespace, executor: Executor) -> tuple[Scores, dict[str, Any]]:
+    """The scores, and what is to be known of them: files, split, remarks."""
+    from pipeline.evaluation import remarks
     from pipeline.hashing import file_sha256
     from pipeline.metrics import score_all
-    from pipeline.metrics.bootstrap import RESAMPLES, intervals
     from pipeline.metrics.reading import read_predictions
     from pipeline.metrics.references import read_references, same_videos
     from pipeline.metrics.toolkit import Settings
-    from pipeline.publish import write_json
 
     stated, said = read_predictions(args.predictions)
     known = read_references(args.references)
     sets, references, left_out = same_videos({"": said}, known, split=args.split, common=args.common)
-    settings = Settings(
-        tokenizer=args.tokenizer or "ptb",
-        meteor=not args.no_meteor,
-        spice=not args.no_spice,
-    )
+    settings = Settings(tokenizer=args.tokenizer or "ptb", meteor=not args.no_meteor, spice=not args.no_spice)
     scores = score_all(settings, sets, references.captions, executor=executor)[""]
     told = [*left_out, *remarks(sets[""], references.captions), *scores.provenance.get("remarks", [])]
-    facts = scores.provenance | {
-        "split": references.split or stated or "not stated",
-        "files": {str(path): file_sha256(path) for path in (args.predictions, args.references) if path.is_file()},
-        "remarks": told,
-    }
-    resamples = RESAMPLES if args.resamples is None else args.resamples
-    summary: dict[str, Any] = {
-        "scores": scores.corpus,
-        "intervals": intervals(scores.statistics, resamples=resamples),
-        "provenance": facts,
-    }
-    if kinds := spice_means(scores):
-        summary["spice"] = kinds
-    write_json(args.out or METRICS, as_record(scores) | summary)
-    name = args.predictions.name
-    _show(console, {name: scores.corpus}, {name: summary["intervals"]})
-    for line in told:
-        console.say(line)
-    console.say(f"{args.out or METRICS}: {facts['videos']} videos, split {facts['split']}")
-    return summary
+    files = {str(path): file_sha256(path) for path in (args.predictions, args.references) if path.is_file()}
+    split = references.split or stated or "not stated"
+    return scores, scores.provenance | {"split": split, "files": files, "remarks": told}
+
+
+def _summary(scores: Scores, facts: dict[str, Any], *, resamples: int | None) -> dict[str, Any]:
+    from pipeline.evaluation import spice_means
+    from pipeline.metrics.bootstrap import RESAMPLES, intervals
+
+    ends = intervals(scores.statistics, resamples=RESAMPLES if resamples is None else resamples)
+    kinds = spice_means(scores)
+    return {"scores": scores.corpus, "intervals": ends, "provenance": facts} | ({"spice": kinds} if kinds else {})
 
 
 def run(names: Sequence[str], *, params: Evaluate, executor: Executor, console: Console) -> dict[str, dict[str, Any]]:
