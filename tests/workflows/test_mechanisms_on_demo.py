@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 ROOT = Path(__file__).parent.parent.parent
 WEIGHTS = ("mobilenet_v2", "i3d_rgb", "soundnet")
 TOLD = dict.fromkeys(("vatex_sound", "g2l", "stats", "stats_loss"), "told_apart")
-RAISED = TOLD | dict.fromkeys(("vatex_fusion", "dualafr_i3d"), "cider")  # two ideas do not help: docs/models.md
+RAISED = TOLD | dict.fromkeys(("vatex_fusion", "dualafr_i3d"), "cider")  # the other ideas do not help: docs/models.md
 
 
 @pytest.fixture(scope="module")
