@@ -10,6 +10,5 @@ UNREADABLE = (
     zlib.error,  # a flipped bit inside a packed member
     EOFError,  # cut short
     OSError,
-    NotImplementedError,  # packed in a way that Python does not know
-    RuntimeError,  # encrypted
+    RuntimeError,  # encrypted, or packed in a way that Python does not know
 )
