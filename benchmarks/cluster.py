@@ -22,14 +22,15 @@ from typing import Any
 
 import psutil
 
-from pipeline.console import Console
+from pipeline.core import Console
+from pipeline.decoding import decode
+from pipeline.extraction import extract
 from pipeline.params import Decode, Extract
-from pipeline.stages import decode, extract
-from workflows.campaign import Campaign
-from workflows.distributing import DaskExecutor
-from workflows.journal import Journal
-from workflows.pieces import Place
-from workflows.profiles import Node
+from workflows.cluster.executor import DaskExecutor
+from workflows.cluster.journal import Journal
+from workflows.cluster.scheduling import Campaign
+from workflows.cluster.worker import Place
+from workflows.profiles.schema import Node
 
 QUIET = Console(quiet=True)
 NETWORK = {"family": "frames", "network": "mobilenet_v2", "weights": "random", "outputs": ["pool"]}
@@ -95,7 +96,9 @@ def videos_per_second(index: Path, folder: Path, *, workers: int, cores: int) ->
     params = {"it": Extract.model_validate(NETWORK | {"sampling": {"every": 2}})}
     executor = DaskExecutor(profile(workers, logs=logs), QUIET)
     with held_to(cores):
-        extract.run(params, index=index, outs={"it": folder / "store"}, executor=executor, device="cpu", console=QUIET)
+        extract.extract_features(
+            params, index=index, outs={"it": folder / "store"}, executor=executor, device="cpu", console=QUIET
+        )
     seconds, videos = busy_seconds(logs, workers)
     return videos / seconds
 
@@ -104,7 +107,7 @@ def speed(videos: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write_videos(folder / "videos", videos)
-        decode.run(videos=folder / "videos", out=folder / "index", params=Decode(), workers=2, console=QUIET)
+        decode.decode_videos(videos=folder / "videos", out=folder / "index", params=Decode(), workers=2, console=QUIET)
         rate = partial(videos_per_second, folder / "index", folder)
         held, free, two = rate(workers=1, cores=1), rate(workers=1, cores=2), rate(workers=2, cores=2)
     print(f"mobilenet_v2 on {videos} clips of 2 s, videos/s: one worker held to one core {held:.2f},")

@@ -25,11 +25,10 @@ from av.video.reformatter import VideoReformatter
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pipeline.decoding import DecodeError, Limits, inspect_video, read_frames
-from pipeline.decoding.decord import decord
-from pipeline.decoding.findings import row_from
-from pipeline.decoding.guard import borrowed_guard
-from pipeline.index import VideoRow
+from pipeline.core import DecodeError
+from pipeline.data import VideoRow
+from pipeline.decoding import Limits, borrowed_guard, inspect_video, read_frames, row_from
+from pipeline.doctor import decord
 from tests.clips import write_clip
 
 ROUNDS = 5

@@ -21,15 +21,12 @@ import numpy as np
 import torch
 
 from extractors import frames, i3d
-from extractors.network import NetworkExtractor
-from pipeline.console import Console
-from pipeline.decoding import read_frames
-from pipeline.forwarding import batch_of, forward
-from pipeline.index import VideoIndex, VideoRow, read_index
-from pipeline.memory import keep_freed_memory
+from extractors.parts.network import NetworkExtractor
+from pipeline.core import Console, keep_freed_memory
+from pipeline.data import VideoIndex, VideoRow, read_index
+from pipeline.decoding import decode, read_frames
+from pipeline.extraction import Rows, batch_of, forward, sample
 from pipeline.params import Decode, Sampling
-from pipeline.sampling import Rows, sample
-from pipeline.stages import decode
 from pipeline.weights import converted_path, load_weights, status
 
 NETWORKS: dict[str, tuple[Callable[[], NetworkExtractor], Sampling]] = {
@@ -72,7 +69,7 @@ def clip(count: int) -> Iterator[tuple[VideoIndex, VideoRow]]:
                 container.mux(stream.encode(av.VideoFrame.from_ndarray(shifted, "rgb24")))
             container.mux(stream.encode())
         out = Path(folder) / "index"
-        decode.run(videos=path.parent, out=out, params=Decode(), console=Console(quiet=True))
+        decode.decode_videos(videos=path.parent, out=out, params=Decode(), console=Console(quiet=True))
         index = read_index(out)
         yield index, next(iter(index.rows.values()))
 

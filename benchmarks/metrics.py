@@ -23,17 +23,17 @@ from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.meteor.meteor import Meteor
 from pycocoevalcap.rouge.rouge import Rouge
 
-from pipeline.java import JavaRuntime, find_java
-from pipeline.metrics.bleu import BleuScorer
-from pipeline.metrics.bootstrap import RESAMPLES, compare, intervals
-from pipeline.metrics.cider import CiderScorer
-from pipeline.metrics.meteor import meteor_process, processes_worth
-from pipeline.metrics.ngrams import NgramIndex
-from pipeline.metrics.references import read_references
-from pipeline.metrics.rouge import RougeScorer
-from pipeline.metrics.scorer import CaptionScorer
-from pipeline.metrics.statistics import Statistics
-from pipeline.metrics.tokenizer import tokenize
+from pipeline.evaluation import RESAMPLES, CaptionScorer, Statistics, compare, intervals, read_references, tokenize
+from pipeline.metrics import (
+    BleuScorer,
+    CiderScorer,
+    JavaRuntime,
+    NgramIndex,
+    RougeScorer,
+    find_java,
+    meteor_process,
+    processes_worth,
+)
 
 SHARED = Path(__file__).parents[2] / "shared/data/msrvtt/test_videodatainfo.json.zip"
 VIDEOS, CAPTIONS = 2990, 20

@@ -16,10 +16,9 @@ from pathlib import Path
 import torch
 
 from models.base import Captioner, Features, Modality, State
-from pipeline.memory import keep_freed_memory
-from pipeline.reading import allowed
-from pipeline.search import Sentence, beam_search
-from pipeline.vocabulary import BOS, EOS
+from pipeline.captioner import Sentence, allowed, beam_search
+from pipeline.core import keep_freed_memory
+from pipeline.data import BOS, EOS
 
 sys.path.insert(0, str(Path(__file__).parent))
 from train import build, features, seconds

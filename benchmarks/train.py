@@ -19,12 +19,11 @@ from torch import Tensor, nn
 
 from models.base import Features, Modality
 from models.soft_attention import SoftAttention
-from pipeline.batches import CaptionBatch
-from pipeline.lessons import make_lesson
-from pipeline.memory import keep_freed_memory
+from pipeline.captioner import CaptionBatch, make_lesson
+from pipeline.core import keep_freed_memory
+from pipeline.data import EOS
 from pipeline.params import Schedule
-from pipeline.schedules import make_optimizer
-from pipeline.vocabulary import EOS
+from pipeline.training import make_optimizer
 
 sys.path.insert(0, str(Path(__file__).parent))
 from peer import Peer

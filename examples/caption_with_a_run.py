@@ -12,8 +12,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipeline.captioning import caption_videos
-from pipeline.runs import open_run
+from pipeline.captioner import caption_videos, open_run
 
 
 def main(folder: str, *videos: str) -> None:

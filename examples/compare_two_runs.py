@@ -10,8 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipeline.comparison import compare_evaluations
-from pipeline.evaluation import read_evaluation
+from pipeline.evaluation import compare_evaluations, read_evaluation
 
 METRIC = "CIDEr-D"
 

@@ -5,7 +5,7 @@ one that takes clips is also told their length, `window=...`. One that takes the
 frames at once and returns the rows itself, one per `window` frames. `BEYOND`, where a family has it, is the number of
 frames that a row needs after its own: T flow maps need T + 1 frames, though the row stands for T of them.
 One that takes audio also states its `RATE`, in samples a second.
-A `build` that has the argument `resize` can be told which library of `extractors.resizing` makes frames smaller.
+A `build` that has the argument `resize` can be told which library of `extractors.parts.resizing` makes frames smaller.
 The family's name in `params.yaml` is the module's name; there is no registry to fill.
 """
 

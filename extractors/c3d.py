@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
-from extractors.resizing import Library, Resizing
-from extractors.windows import StagedExtractor, without_prefix
+from extractors.parts.resizing import Library, Resizing
+from extractors.parts.windows import StagedExtractor, without_prefix
 
 VERSION = 1
 TAKES: Takes = "clips"

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from extractors.base import Extractor, ExtractorError, Takes, require_outputs
 from extractors.c3d import POOLS, WINDOW, C3dExtractor, load
-from extractors.resizing import Library
+from extractors.parts.resizing import Library
 
 VERSION = 1
 TAKES: Takes = "video"

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torchvision.models import get_model, get_model_weights, list_models, video
 
 from extractors.base import RANDOM_SEED, ExtractorError, MissingPackageError, Takes, UnknownOutputError, load_weights
-from extractors.resizing import Library, Resizing
-from extractors.windows import Preparation, WindowExtractor, without_prefix
+from extractors.parts.resizing import Library, Resizing
+from extractors.parts.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from extractors.base import RANDOM_SEED, Takes, require_outputs
-from extractors.detection.selection import best_regions, stacked_shapes
-from extractors.detection.zoo import ZooDetector, open_zoo
 from extractors.faster_rcnn import RegionExtractor
+from extractors.parts.detection.selection import best_regions, stacked_shapes
+from extractors.parts.detection.zoo import ZooDetector, open_zoo
 
 VERSION = 1
 TAKES: Takes = "frames"

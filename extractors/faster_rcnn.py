@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from extractors.base import RANDOM_SEED, Extractor, ExtractorError, Takes, load_weights, require_outputs
-from extractors.detection import bottom_up
-from extractors.detection.base import Detector
-from extractors.detection.coco import Proposals, load_rcnn
-from extractors.detection.published import map_published
-from extractors.detection.selection import stack_regions, stacked_shapes
+from extractors.parts.detection import bottom_up
+from extractors.parts.detection.base import Detector
+from extractors.parts.detection.coco import Proposals, load_rcnn
+from extractors.parts.detection.published import map_published
+from extractors.parts.detection.selection import stack_regions, stacked_shapes
 
 __all__ = ["map_published"]  # looked for here by the conversion of weights
 

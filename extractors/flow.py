@@ -16,9 +16,9 @@ from torch import Tensor
 from torchvision.utils import flow_to_image
 
 from extractors.base import Extractor, Takes, require_outputs
-from extractors.optical_flow import FlowMethod, flow_method
-from extractors.optical_flow.spynet import map_published
-from extractors.resizing import Library, Resizing
+from extractors.parts.optical_flow import FlowMethod, flow_method
+from extractors.parts.optical_flow.spynet import map_published
+from extractors.parts.resizing import Library, Resizing
 
 VERSION = 1
 TAKES: Takes = "pairs"

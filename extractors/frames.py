@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torchvision.transforms._presets import ImageClassification
 
 from extractors.base import RANDOM_SEED, Takes
-from extractors.image_networks import named
-from extractors.network import NetworkExtractor
-from extractors.resizing import Library, Resizing, Size
+from extractors.parts.image_networks import named
+from extractors.parts.network import NetworkExtractor
+from extractors.parts.resizing import Library, Resizing, Size
 
 VERSION = 3
 TAKES: Takes = "frames"

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
-from extractors.network import NetworkExtractor
-from extractors.resizing import Library, Resizing
+from extractors.parts.network import NetworkExtractor
+from extractors.parts.resizing import Library, Resizing
 
 VERSION = 2
 TAKES: Takes = "clips"

@@ -15,8 +15,8 @@ from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import Takes, make_network, require_network, require_outputs
 from extractors.i3d import CROP, OUTPUTS, SHORT_SIDE, I3d, I3dExtractor
-from extractors.optical_flow import FlowMethod, flow_method
-from extractors.resizing import Library
+from extractors.parts.optical_flow import FlowMethod, flow_method
+from extractors.parts.resizing import Library
 
 VERSION = 2
 TAKES: Takes = "clips"

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from extractors.base import RANDOM_SEED, Extractor, ExtractorError, Takes, require_outputs
-from extractors.detection.base import Detector
-from extractors.detection.coco import Detections, load_rcnn
-from extractors.detection.maps import RegionMap, image_map, motion_map
-from extractors.detection.selection import stack_regions, stacked_shapes
-from extractors.detection.zoo import open_detections
+from extractors.parts.detection.base import Detector
+from extractors.parts.detection.coco import Detections, load_rcnn
+from extractors.parts.detection.maps import RegionMap, image_map, motion_map
+from extractors.parts.detection.selection import stack_regions, stacked_shapes
+from extractors.parts.detection.zoo import open_detections
 
 VERSION = 2
 TAKES: Takes = "clips"

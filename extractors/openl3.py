@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from extractors.base import AudioExtractor, ExtractorError, Takes, make_network, require_outputs
-from extractors.decibels import FOURIER, GENERATIONS, RATE, STEP, spectrogram
-from extractors.network import NetworkExtractor
+from extractors.parts.decibels import FOURIER, GENERATIONS, RATE, STEP, spectrogram
+from extractors.parts.network import NetworkExtractor
 
 VERSION = 1
 TAKES: Takes = "audio"

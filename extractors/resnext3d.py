@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from extractors.base import Takes, make_network, require_network, require_outputs
-from extractors.residual3d import OUTPUTS, Residual3d
-from extractors.resizing import Library
-from extractors.windows import Preparation, WindowExtractor, without_prefix
+from extractors.parts.residual3d import OUTPUTS, Residual3d
+from extractors.parts.resizing import Library
+from extractors.parts.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from extractors.base import AudioExtractor, ExtractorError, Takes, make_network, require_network, require_outputs
-from extractors.network import NetworkExtractor
+from extractors.parts.network import NetworkExtractor
 
 VERSION = 1
 TAKES: Takes = "audio"

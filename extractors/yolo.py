@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from extractors.base import make_network, require_network
-from extractors.detection import yolo
 from extractors.mask_rcnn import TAKES, ObjectExtractor, maps_of, part, require_known
+from extractors.parts.detection import yolo
 
 __all__ = ["TAKES", "VERSION", "build", "map_published"]
 VERSION = 1

@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from models.alignment import HIGHEST, KINDS, LEVELS, make_alignment
 from models.base import CHOICE, Captioner, Features, Input, Lesson, State, Step
-from models.layers import AdditiveAttention, masked_mean
-from models.multi_sample import multi_sample_loss
+from models.parts.alignment import HIGHEST, KINDS, LEVELS, make_alignment
+from models.parts.layers import AdditiveAttention, masked_mean
+from models.parts.multi_sample import multi_sample_loss
 
 
 class DualAfr(Captioner):

@@ -7,8 +7,8 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from models.base import Captioner, Features, Input, State, Step
-from models.layers import last_real
-from models.word_lstm import WordLstm
+from models.parts.layers import last_real
+from models.parts.word_lstm import WordLstm
 
 
 class EncoderDecoder(Captioner):

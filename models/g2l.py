@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from models.base import Captioner, Features, Input, Modality, State, Step, require_positive
-from models.gumbel import gumbel_top_k, top_k
-from models.layers import BilinearAttention, as_regions, real_regions, side_by_side
+from models.parts.gumbel import gumbel_top_k, top_k
+from models.parts.layers import BilinearAttention, as_regions, real_regions, side_by_side
 
 GROUP = 3  # frames that share one frame with regions: every 15th of the video, where appearance has every 5th
 SAMPLERS = ("gumbel", "straight_through", "argmax")

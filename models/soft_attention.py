@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from models.base import Captioner, Features, Input, State, Step
-from models.layers import AdditiveAttention, lengths, masked_mean
-from models.word_lstm import WordLstm
+from models.parts.layers import AdditiveAttention, lengths, masked_mean
+from models.parts.word_lstm import WordLstm
 
 SENSES = ("motion", "sound")
 

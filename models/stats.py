@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from models.base import Captioner, Features, Input, Lesson, Modality, State, Step, require_positive
-from models.layers import masked_mean
-from models.views import POOLS, Places, Seen, TemporoSpatial, View, make_spatio_temporal
-from models.word_memory import WordMemory
+from models.parts.layers import masked_mean
+from models.parts.views import POOLS, Places, Seen, TemporoSpatial, View, make_spatio_temporal
+from models.parts.word_memory import WordMemory
 
 BRANCHES = ("both", "st", "ts")
 ANY = (1, 2, 3, 4)  # axes of a row

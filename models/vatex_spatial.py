@@ -7,8 +7,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from models.base import Features, Input, Modality
-from models.layers import as_regions, real_regions
-from models.top_down import TopDown
+from models.parts.layers import as_regions, real_regions
+from models.parts.top_down import TopDown
 
 
 class VatexSpatial(TopDown):

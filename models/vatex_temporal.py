@@ -7,8 +7,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from models.base import Features, Input, Modality
-from models.layers import side_by_side
-from models.top_down import TopDown
+from models.parts.layers import side_by_side
+from models.parts.top_down import TopDown
 
 SEGMENT = ("appearance", "motion")
 

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.base import Captioner, Features, Forced, Input, Lesson, State, Step
-from models.layers import ProductAttention, masked_mean
+from models.parts.layers import ProductAttention, masked_mean
 
 WATCH = ("refocus", "once", "never")
 JOINT, FIRST, CONSTANT = range(3)

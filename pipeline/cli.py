@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from pipeline.console import Console
-from pipeline.errors import FramescribeError
+from pipeline.core import Console, FramescribeError
 
 STAGES = {
     "decode": "index the videos by really decoding them",
@@ -47,8 +46,10 @@ OWN_WORKERS = ("decode", "demo-data")  # they have no process to start for each,
 
 
 def command_module(name: str) -> ModuleType:
-    package = "pipeline.stages" if name in STAGES else "workflows" if name in MACHINES else "pipeline.commands"
-    return importlib.import_module(f"{package}.{name.replace('-', '_')}")
+    module = name.replace("-", "_")
+    if name in MACHINES:
+        return importlib.import_module(f"workflows.{module}.command")
+    return importlib.import_module(f"pipeline.{'stages' if name in STAGES else 'commands'}.{module}")
 
 
 def _overview() -> argparse.ArgumentParser:

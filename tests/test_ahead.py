@@ -7,10 +7,9 @@ from collections.abc import Generator
 from contextlib import closing
 
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from pipeline.ahead import ahead
+from pipeline.extraction.prefetch import ahead
 
 
 def threads() -> list[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipeline.core.errors import InputError
 from pipeline.datasets.sources import _read_member
-from pipeline.errors import InputError
-from pipeline.store.foreign import _npz
+from pipeline.store_tools.import_foreign import _npz
 from pipeline.weights.packages import read_member
 from pipeline.weights.reading import read_published
 

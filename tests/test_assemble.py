@@ -5,15 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from pipeline.console import Console
-from pipeline.corpus import read_corpus
-from pipeline.errors import FramescribeError, InputError, TooManyFailedError
-from pipeline.index import QuarantineRow, VideoRow, write_index
-from pipeline.params import Assemble, Dataset
-from pipeline.stages import assemble
+from pipeline.core.console import Console
+from pipeline.core.errors import FramescribeError, InputError, TooManyFailedError
+from pipeline.data.corpus import read_corpus
+from pipeline.data.index import QuarantineRow, VideoRow, write_index
+from pipeline.data.vocabulary import read_vocabulary
+from pipeline.datasets import assemble
+from pipeline.params.assemble import Assemble
+from pipeline.params.dataset import Dataset
 from pipeline.store import VideoFeatures, open_store, write_store
 from pipeline.store.features import rows_of
-from pipeline.vocabulary import read_vocabulary
 
 CAPTIONS = {
     "red": ("train", ["A red ball rolls.", "the red ball moves"]),
@@ -58,7 +59,7 @@ def run(
 ):
     write_videos(folder / "index", videos, quarantined)
     path = write_annotations(folder, captions, categories)
-    return assemble.run(
+    return assemble.assemble_captions(
         dataset=Dataset(name="demo", videos="videos", annotations=str(path), unmatched=unmatched),
         index=folder / "index",
         out=folder / "captions",
@@ -162,7 +163,9 @@ def test_nothing_to_train_or_validate_with_is_an_error_even_then(tmp_path, video
 def test_a_missing_index_names_the_stage_that_makes_it(tmp_path):
     dataset = Dataset(name="demo", videos="videos", annotations=str(write_annotations(tmp_path)))
     with pytest.raises(FramescribeError, match="framescribe decode"):
-        assemble.run(dataset=dataset, index=tmp_path / "no", out=tmp_path / "out", params=Assemble(), console=Console())
+        assemble.assemble_captions(
+            dataset=dataset, index=tmp_path / "no", out=tmp_path / "out", params=Assemble(), console=Console()
+        )
 
 
 def test_msvd_ids_become_the_names_of_the_files(tmp_path):
@@ -170,7 +173,7 @@ def test_msvd_ids_become_the_names_of_the_files(tmp_path):
     (tmp_path / "captions_train.txt").write_text("vid1\ta man\nvid1201\ta dog\n")
     write_videos(tmp_path / "index", ["abc_1_2", "vid1201"])
     dataset = Dataset(name="msvd", videos="videos", annotations=str(tmp_path))
-    assemble.run(
+    assemble.assemble_captions(
         dataset=dataset, index=tmp_path / "index", out=tmp_path / "out", params=Assemble(), console=Console(quiet=True)
     )
     corpus = read_corpus(tmp_path / "out")
@@ -201,7 +204,7 @@ def test_without_classes_the_store_is_empty_but_there(tmp_path):
 def test_features_without_videos_are_enough(tmp_path):
     made = VideoFeatures(tensors={"pool": np.ones((2, 3), np.float32)}, rows=rows_of(2))
     write_store(tmp_path / "store", dict.fromkeys(CAPTIONS, made), fingerprint={})
-    statistics = assemble.run(
+    statistics = assemble.assemble_captions(
         dataset=Dataset(name="demo", videos="none", annotations=str(write_annotations(tmp_path))),
         index=tmp_path / "no index",
         store=tmp_path / "store",

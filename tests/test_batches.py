@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from models.base import Input
-from pipeline.batches import open_features
-from pipeline.errors import InputError
-from pipeline.params import Slots
+from pipeline.captioner.batches import open_features
+from pipeline.core.errors import InputError
+from pipeline.params.train import Slots
 from pipeline.store import VideoFeatures, rows_of, write_store
 
 SLOTS = Slots(motion="levels")

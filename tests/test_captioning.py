@@ -9,8 +9,8 @@ import torch
 
 from models.base import Features, Modality
 from models.vatex_spatial import VatexSpatial
-from pipeline.captioning import caption_videos
-from pipeline.vocabulary import Vocabulary
+from pipeline.captioner.generate import caption_videos
+from pipeline.data.vocabulary import Vocabulary
 
 LENGTHS = {"short": 2, "long": 5}
 

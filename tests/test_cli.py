@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.console import Console, pace
+from pipeline.core.console import Console, pace
 
 
 def test_no_command_prints_the_overview(capsys: pytest.CaptureFixture[str]) -> None:

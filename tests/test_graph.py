@@ -125,8 +125,8 @@ def test_a_changed_extractor_runs_its_branch_only_and_a_restored_one_computes_no
 
 
 def test_a_part_that_models_share_runs_training_again(clone: Clone) -> None:
-    """Two papers share models/top_down.py; no run names it."""
-    shared = clone.folder / "models/top_down.py"
+    """Two papers share models/parts/top_down.py; no run names it."""
+    shared = clone.folder / "models/parts/top_down.py"
     text = shared.read_text()
     shared.write_text(text + "\n# edited\n")
     try:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.errors import InputError
-from pipeline.index import QuarantineRow, VideoRow, read_index, write_index
+from pipeline.core.errors import InputError
+from pipeline.data.index import QuarantineRow, VideoRow, read_index, write_index
 
 ROW = VideoRow(
     id="b",

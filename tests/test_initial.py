@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from pipeline.errors import InputError
-from pipeline.initial import UNIFORM, initialise, use_word_vectors
-from pipeline.vocabulary import SPECIALS, Vocabulary
+from pipeline.core.errors import InputError
+from pipeline.data.vocabulary import SPECIALS, Vocabulary
+from pipeline.training.initialisation import UNIFORM, initialise, use_word_vectors
 
 VOCABULARY = Vocabulary((*SPECIALS, "red", "ball", "blue"))
 

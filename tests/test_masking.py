@@ -11,13 +11,13 @@ import torch
 from models.base import Features, Modality
 from models.mean_pool import MeanPool
 from models.soft_attention import SoftAttention
-from pipeline.console import SILENT
-from pipeline.corpus import Corpus
-from pipeline.errors import InputError
-from pipeline.masking import MaskedRun
-from pipeline.params import Caption
-from pipeline.runs import Run
-from pipeline.vocabulary import Vocabulary
+from pipeline.captioner.trained_run import Run
+from pipeline.core.console import SILENT
+from pipeline.core.errors import InputError
+from pipeline.data.corpus import Corpus
+from pipeline.data.vocabulary import Vocabulary
+from pipeline.evaluation.attention_mask import MaskedRun
+from pipeline.params.caption import Caption
 
 VIDEOS = ["one", "two"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.corpus import Corpus, write_corpus
-from pipeline.publish import write_json
-from pipeline.vocabulary import Vocabulary
+from pipeline.core.atomic import write_json
+from pipeline.data.corpus import Corpus, write_corpus
+from pipeline.data.vocabulary import Vocabulary
 from tests.clips import tone, write_clip
 
 ONE = ["--profile", "one.yaml"]  # no other processes

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from pipeline.errors import UsageError
-from pipeline.params import load_params, parse_params, pick
+from pipeline.core.errors import UsageError
+from pipeline.params.file import load_params, parse_params, pick
 
 ROOT = Path(__file__).parent.parent
 

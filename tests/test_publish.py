@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.errors import InputError
-from pipeline.publish import fresh_folder, write_text
+from pipeline.core.atomic import fresh_folder, write_text
+from pipeline.core.errors import InputError
 from pipeline.store import write_store
 from tests.store.making import features
 

@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.base import Captioner, Features, Input, Lesson, Modality, State, Step
-from pipeline.batches import CaptionBatch
-from pipeline.lessons import make_lesson
-from pipeline.reading import NEVER, forced, teacher_forced
-from pipeline.vocabulary import BOS, EOS, PAD, UNK
+from pipeline.captioner.batches import CaptionBatch
+from pipeline.captioner.lessons import make_lesson
+from pipeline.captioner.teacher_forcing import NEVER, forced, teacher_forced
+from pipeline.data.vocabulary import BOS, EOS, PAD, UNK
 
 VOCABULARY = 9
 CAPTIONS = torch.tensor([[4, EOS, PAD, PAD], [5, 6, 7, EOS], [6, 4, EOS, PAD]])

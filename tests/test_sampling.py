@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from pipeline.params import Sampling
-from pipeline.sampling import at_rate, every, frame_ends, sample, uniform, windows
+from pipeline.extraction.sampling import at_rate, every, frame_ends, sample, uniform, windows
+from pipeline.params.extract import Sampling
 
 FRAMES = st.integers(1, 400)
 INTERVALS = st.lists(st.floats(0.001, 2.0), min_size=1, max_size=120)  # seconds that each frame is shown

@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 import torch
 
-from pipeline.params import Schedule
-from pipeline.schedules import OPTIMIZERS, make_optimizer, own_words_at, rate_at
+from pipeline.params.train import Schedule
+from pipeline.training.schedules import OPTIMIZERS, make_optimizer, own_words_at, rate_at
 
 
 @pytest.mark.parametrize(

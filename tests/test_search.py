@@ -7,14 +7,13 @@ from typing import ClassVar
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from models.base import Captioner, Features, Input, Modality, State, Step
-from pipeline.reading import NEVER
-from pipeline.search import beam_search, greedy, sample
-from pipeline.vocabulary import BOS, EOS, PAD
+from pipeline.captioner.search import beam_search, greedy, sample
+from pipeline.captioner.teacher_forcing import NEVER
+from pipeline.data.vocabulary import BOS, EOS, PAD
 
 WORDS = 7  # four special words and three others
 

@@ -1,4 +1,4 @@
-"""The runs of workflows/language on made features of MSVD's form: import, assemble, and seeds as one table."""
+"""The runs of experiments/language on made features of MSVD's form: import, assemble, and seeds as one table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments import curves, seeds
 from pipeline.cli import main
-from pipeline.console import Console
-from pipeline.params import load_params
-from workflows import curves, seeds
+from pipeline.core.console import Console
+from pipeline.params.file import load_params
 
 COLOURS = ("red", "green", "blue")
 RECIPE = Path(seeds.__file__).parent / "language/msvd.yaml"

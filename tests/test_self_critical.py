@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from models.base import CHOICE, Captioner, Features, Input, State, Step
-from pipeline.reading import NEVER
-from pipeline.search import greedy, sample
-from pipeline.self_critical import mean_of_others, self_critical_loss
-from pipeline.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
+from pipeline.captioner.search import greedy, sample
+from pipeline.captioner.teacher_forcing import NEVER
+from pipeline.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
+from pipeline.training.self_critical import mean_of_others, self_critical_loss
 
 VOCABULARY = Vocabulary((*SPECIALS, "red", "ball"))
 MAX_WORDS = 3

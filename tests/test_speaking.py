@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import speaking
-from pipeline.captioning import BATCH
+from pipeline.captioner.generate import BATCH
+from pipeline.captioning import shards
+from pipeline.captioning.shards import WORTH, CaptionShard, Shard, shards_of, worth_it
 from pipeline.cli import main
-from pipeline.errors import InputError
-from pipeline.execution import InProcess, LocalProcesses
-from pipeline.params import Caption
-from pipeline.records import state_of
-from pipeline.speaking import WORTH, CaptionShard, Shard, shards_of, worth_it
+from pipeline.core.errors import InputError
+from pipeline.core.executors import InProcess, LocalProcesses
+from pipeline.params.caption import Caption
+from pipeline.results.run_record import state_of
 from tests.test_training import SETTINGS, make_project, train
 
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {}}
@@ -69,29 +69,29 @@ def test_processes_change_no_byte(project: Path) -> None:
     assert written("alone", "one") == written("predictions", "one")
 
 
-def shards(count: int) -> list[Shard]:
+def many_shards(count: int) -> list[Shard]:
     return [Shard("run", number, (), "", ()) for number in range(count)]
 
 
 def test_few_batches_start_no_worker() -> None:
     executor = LocalProcesses(2)
 
-    assert worth_it(executor, shards(WORTH), device="cpu") is executor
-    assert isinstance(worth_it(executor, shards(WORTH - 1), device="cpu"), InProcess)
+    assert worth_it(executor, many_shards(WORTH), device="cpu") is executor
+    assert isinstance(worth_it(executor, many_shards(WORTH - 1), device="cpu"), InProcess)
 
 
 def test_a_device_that_is_not_here_is_looked_for_at_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = LocalProcesses(2)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert worth_it(executor, shards(1), device="cuda") is executor
+    assert worth_it(executor, many_shards(1), device="cuda") is executor
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert isinstance(worth_it(executor, shards(1), device="cuda"), InProcess)
+    assert isinstance(worth_it(executor, many_shards(1), device="cuda"), InProcess)
 
 
 def test_a_worker_opens_a_run_once_and_again_when_it_changed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    speaking._opened.cache_clear()  # the same run may have been opened by another test
-    opened, open_speaker = [], speaking.open_speaker
-    monkeypatch.setattr(speaking, "open_speaker", lambda *args, **kw: opened.append(args) or open_speaker(*args, **kw))
+    shards._opened.cache_clear()  # the same run may have been opened by another test
+    opened, open_speaker = [], shards.open_speaker
+    monkeypatch.setattr(shards, "open_speaker", lambda *args, **kw: opened.append(args) or open_speaker(*args, **kw))
     work, folders = CaptionShard(Caption(beam=1, max_words=3), "cpu"), [Path("runs/one")]
     first, second = list(shards_of("one", folders, [f"v{number}" for number in range(BATCH + 1)]))
     assert (first.id, second.id, len(first.video_ids), len(second.video_ids)) == ("one 0", "one 1", BATCH, 1)

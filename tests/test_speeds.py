@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.speeds import frames_per_second, note_speed
+from pipeline.cache.speeds import frames_per_second, note_speed
 
 
 @pytest.fixture(autouse=True)

@@ -10,14 +10,15 @@ import pytest
 import torch
 
 from models.vre import PHASES
-from pipeline import training
-from pipeline.checkpoint import load_model
-from pipeline.errors import UsageError
-from pipeline.params import Train
-from pipeline.rewards import Rewards
-from pipeline.runs import open_run, prepare, publish_run
-from pipeline.search import greedy
-from pipeline.training import History, Trainer, curves_csv
+from pipeline.captioner.checkpoint import load_model
+from pipeline.captioner.search import greedy
+from pipeline.captioner.trained_run import open_run
+from pipeline.core.errors import UsageError
+from pipeline.params.train import Train
+from pipeline.training import trainer as trainer_module
+from pipeline.training.rewards import Rewards
+from pipeline.training.setup import prepare, publish_run
+from pipeline.training.trainer import History, Trainer, curves_csv
 from tests.test_training import SETTINGS, project  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -99,7 +100,7 @@ def test_a_run_killed_after_every_epoch_ends_in_the_same_bytes(chosen: Train) ->
 @pytest.mark.parametrize("chosen", [VRE, STATS], ids=lambda one: one.model)
 def test_a_run_killed_after_every_step_ends_in_the_same_bytes(chosen: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dropout, own words, drawn sentences, VRE's notes and the means of an epoch all go on in the middle of it."""
-    expected, save, kept = straight(chosen), training.save_progress, []
+    expected, save, kept = straight(chosen), trainer_module.save_progress, []
 
     def save_and_die(*given: Any) -> None:
         save(*given)
@@ -107,7 +108,7 @@ def test_a_run_killed_after_every_step_ends_in_the_same_bytes(chosen: Train, mon
         if kept[-1]:
             raise KilledError
 
-    monkeypatch.setattr(training, "save_progress", save_and_die)
+    monkeypatch.setattr(trainer_module, "save_progress", save_and_die)
     while True:
         trainer = replace(trainer_of(chosen), keep_every=0.0)
         try:
@@ -136,7 +137,7 @@ def test_a_kill_between_the_best_model_and_the_record_of_its_epoch(monkeypatch: 
     chosen = settings(epochs=1, learning_rate=1e-4, then=[{"epochs": 2, "learning_rate": 0.02}])
     expected = straight(chosen)
     assert expected[0].best.stage == 2
-    save, calls = training.save_progress, []
+    save, calls = trainer_module.save_progress, []
 
     def save_once(*given: Any) -> None:
         calls.append(given)
@@ -144,7 +145,7 @@ def test_a_kill_between_the_best_model_and_the_record_of_its_epoch(monkeypatch: 
             raise KilledError
         save(*given)
 
-    monkeypatch.setattr(training, "save_progress", save_once)
+    monkeypatch.setattr(trainer_module, "save_progress", save_once)
     with pytest.raises(KilledError):
         trainer_of(chosen).run()
 
@@ -175,7 +176,7 @@ def test_a_stage_begins_with_the_best_model_of_the_one_before(monkeypatch: pytes
 
 def test_own_words_grow_from_stage_to_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(training, "own_words_at", lambda _, epoch: asked.append(epoch) or 0.0)
+    monkeypatch.setattr(trainer_module, "own_words_at", lambda _, epoch: asked.append(epoch) or 0.0)
     trainer_of(settings(own_words_after=24.0, then=[{"epochs": 2}])).run()
 
     assert asked == [0, 1, 2, 3]

@@ -15,14 +15,15 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.corpus import Corpus, write_corpus
-from pipeline.errors import InputError
-from pipeline.params import Slots, Train
-from pipeline.publish import write_json
-from pipeline.runs import open_run, prepare, publish_run
+from pipeline.captioner.trained_run import open_run
+from pipeline.core.atomic import write_json
+from pipeline.core.errors import InputError
+from pipeline.data.corpus import Corpus, write_corpus
+from pipeline.data.vocabulary import Vocabulary, read_vocabulary
+from pipeline.params.train import Slots, Train
 from pipeline.store import Failure, Rows, VideoFeatures, open_store, write_store
-from pipeline.training import Epoch, History
-from pipeline.vocabulary import Vocabulary, read_vocabulary
+from pipeline.training.setup import prepare, publish_run
+from pipeline.training.trainer import Epoch, History
 
 COLOURS = ("red", "green", "blue")
 SHAPES = ("ball", "cube")
@@ -79,7 +80,7 @@ def train(settings: Train, out: str) -> History:
 
 
 def test_it_learns_and_the_published_run_says_so(project: Path) -> None:
-    from pipeline.captioning import caption_videos
+    from pipeline.captioner.generate import caption_videos
 
     history = train(SETTINGS, "runs/toy")
 

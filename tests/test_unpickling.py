@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from pipeline.errors import InputError
-from pipeline.unpickling import read_arrays
+from pipeline.core.errors import InputError
+from pipeline.weights.safe_pickle import read_arrays
 
 
 @pytest.mark.parametrize("protocol", [3, 4])  # what published files have

@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from pipeline.errors import InputError
-from pipeline.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, read_vocabulary, tokenize
+from pipeline.core.errors import InputError
+from pipeline.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, read_vocabulary, tokenize
 
 captions = st.lists(st.text(max_size=40), max_size=12)
 

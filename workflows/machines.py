@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.console import Console
-from pipeline.execution import Executor, InProcess, LocalProcesses
+from pipeline.core import Console, Executor, InProcess, LocalProcesses, cores
+from workflows import cluster
 from workflows.profiles import Local, Profile, load_profile
 
 QUIET = Console(quiet=True)
@@ -33,15 +32,9 @@ class Machine:
     @property
     def executor(self) -> Executor:
         if not isinstance(self.profile, Local):
-            from workflows.distributing import DaskExecutor
-
-            return DaskExecutor(self.profile, console=self.console)
+            return cluster.DaskExecutor(self.profile, console=self.console)
         workers = cores() if self.profile.workers == "cores" else self.profile.workers
         return LocalProcesses(workers) if workers > 1 else InProcess()
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def load_machine(

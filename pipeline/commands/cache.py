@@ -6,8 +6,8 @@ import argparse
 import re
 from typing import Any
 
-from pipeline.console import Console
-from pipeline.errors import UsageError
+from pipeline import cache
+from pipeline.core import Console, UsageError, cache_folder, cache_root
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -33,14 +33,11 @@ def bytes_of(text: str) -> int:
 def _status(console: Console) -> dict[str, Any]:
     import time
 
-    from pipeline.cache import DAY, entries
-    from pipeline.cache_folders import cache_folder
-
-    everything = entries()
+    everything = cache.entries()
     found = [entry for entry in everything if not entry.is_graph]
     graphs = [entry for entry in everything if entry.is_graph]
     size, graphs_size = (sum(entry.bytes for entry in some) for some in (found, graphs))
-    ages = [round((time.time() - entry.used) / DAY, 2) for entry in found]
+    ages = [round((time.time() - entry.used) / cache.DAY, 2) for entry in found]
     others = _others()
     console.say(f"{cache_folder('features')}: {len(found)} entries, one a video and extractor, {size / 1e6:.2f} MB")
     if ages:
@@ -60,7 +57,6 @@ def _status(console: Console) -> dict[str, Any]:
 
 def _others() -> dict[str, int]:
     """Folders of the cache that hold no entries of its own kind -> bytes."""
-    from pipeline.cache_folders import cache_root
 
     return {
         path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -70,14 +66,13 @@ def _others() -> dict[str, int]:
 
 
 def _gc(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.cache import collect
 
     if args.keep_days is None and args.max_size is None:
         raise UsageError("cache gc needs --keep-days, --max-size or both", hint="framescribe cache gc --keep-days 30")
     if args.keep_days is not None and args.keep_days < 0:
         raise UsageError(f"--keep-days is {args.keep_days:g}, it must be at least 0")
     limit = None if args.max_size is None else bytes_of(args.max_size)
-    removed, kept = collect(keep_days=args.keep_days, max_bytes=limit, pretend=args.dry_run)
+    removed, kept = cache.collect(keep_days=args.keep_days, max_bytes=limit, pretend=args.dry_run)
     freed, left = sum(entry.bytes for entry in removed), sum(entry.bytes for entry in kept)
     verb = "would remove" if args.dry_run else "removed"
     console.say(f"{verb} {len(removed)} entries, {freed / 1e6:.2f} MB; {len(kept)} stay, {left / 1e6:.2f} MB")

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.console import Console
-
-if TYPE_CHECKING:
-    from pipeline.comparison import Comparison
-    from pipeline.evaluation import Evaluation
-    from pipeline.metrics.bootstrap import Difference
+from pipeline import evaluation, results
+from pipeline.core import Console, UsageError, write_json
 
 SLICED = "CIDEr-D"  # the metric of the table by slice; --out and --json have all
 
@@ -35,17 +31,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.comparison import compare_evaluations, find_evaluations
-    from pipeline.errors import UsageError
-    from pipeline.publish import write_json
 
     if args.resamples < 1:
         raise UsageError(f"--resamples must be 1 or more, got {args.resamples}")
     if args.references:
         sides = _score(args)
     else:
-        sides = [_evaluated(name, seeds=args.seeds, find=find_evaluations) for name in (args.first, args.second)]
-    found = compare_evaluations(*sides, resamples=args.resamples, seed=args.seed)
+        sides = [
+            _evaluated(name, seeds=args.seeds, find=evaluation.find_evaluations) for name in (args.first, args.second)
+        ]
+    found = evaluation.compare_evaluations(*sides, resamples=args.resamples, seed=args.seed)
     _show(console, found, sides)
     summary = _record(found, sides, args)
     if args.out:
@@ -53,32 +48,30 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     return summary
 
 
-def _evaluated(name: str, *, seeds: bool, find: Any) -> list[Evaluation]:
-    from pipeline.comparison import is_predictions
-    from pipeline.errors import UsageError
+def _evaluated(name: str, *, seeds: bool, find: Any) -> list[evaluation.Evaluation]:
 
-    if is_predictions(name):
+    if evaluation.is_predictions(name):
         raise UsageError(f"{name} holds predictions, not scores", hint="give their references with --references R")
-    found: list[Evaluation] = find(name, seeds=seeds)
+    found: list[evaluation.Evaluation] = find(name, seeds=seeds)
     return found
 
 
-def _score(args: argparse.Namespace) -> list[list[Evaluation]]:
+def _score(args: argparse.Namespace) -> list[list[evaluation.Evaluation]]:
     """Both files by one tokeniser and one set of METEOR processes."""
-    from pipeline.evaluation import Evaluation
-    from pipeline.metrics import score_all
-    from pipeline.metrics.reading import read_predictions
-    from pipeline.metrics.references import read_references, same_videos
-    from pipeline.metrics.toolkit import Settings
 
-    said = {name: read_predictions(Path(name))[1] for name in (args.first, args.second)}
-    sets, references, _ = same_videos(said, read_references(args.references), split=args.split, common=args.common)
-    settings = Settings(meteor=not args.no_meteor)
-    scores = score_all(settings, sets, references.captions)
-    return [[Evaluation(Path(n).stem, scores[n].statistics, scores[n].provenance)] for n in (args.first, args.second)]
+    said = {name: evaluation.read_predictions(Path(name))[1] for name in (args.first, args.second)}
+    sets, references, _ = evaluation.same_videos(
+        said, evaluation.read_references(args.references), split=args.split, common=args.common
+    )
+    settings = evaluation.MetricSettings(meteor=not args.no_meteor)
+    scores = evaluation.score_all(settings, sets, references.captions)
+    return [
+        [evaluation.Evaluation(Path(n).stem, scores[n].statistics, scores[n].provenance)]
+        for n in (args.first, args.second)
+    ]
 
 
-def _show(console: Console, found: Comparison, sides: list[list[Evaluation]]) -> None:
+def _show(console: Console, found: evaluation.Comparison, sides: list[list[evaluation.Evaluation]]) -> None:
     titles = [_title(side) for side in sides]
     columns = ["metric", *titles, "difference", "95 % interval", "p (drawn again)", "p (exchanged)"]
     console.table(columns, [_row(name, one) for name, one in found.all.items()], title=f"{found.videos} videos")
@@ -87,14 +80,13 @@ def _show(console: Console, found: Comparison, sides: list[list[Evaluation]]) ->
         console.table(["slice (videos)", *columns[1:]], rows, title=f"\n{SLICED} by slice")
 
 
-def _title(side: list[Evaluation]) -> str:
-    from pipeline.seeds import common_name
+def _title(side: list[evaluation.Evaluation]) -> str:
 
     names = [one.name for one in side]
-    return names[0] if len(names) == 1 else f"{common_name(names)} ({len(names)} seeds)"
+    return names[0] if len(names) == 1 else f"{results.common_name(names)} ({len(names)} seeds)"
 
 
-def _row(name: str, one: Difference) -> list[str]:
+def _row(name: str, one: evaluation.Difference) -> list[str]:
     low, high = one.interval
     return [
         name,
@@ -109,7 +101,9 @@ def _row(name: str, one: Difference) -> list[str]:
     ]
 
 
-def _record(found: Comparison, sides: list[list[Evaluation]], args: argparse.Namespace) -> dict[str, Any]:
+def _record(
+    found: evaluation.Comparison, sides: list[list[evaluation.Evaluation]], args: argparse.Namespace
+) -> dict[str, Any]:
     return {
         "runs": [[one.name for one in side] for side in sides],
         "videos": found.videos,

@@ -6,14 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.console import Console
-from pipeline.objects.listing import SUFFIX, write_listing
-from pipeline.objects.transfer import is_url
+from pipeline import datasets, decoding, params
+from pipeline.core import Console
+from pipeline.remote import SUFFIX, is_url, write_listing
 
 if TYPE_CHECKING:
     from ruamel.yaml import CommentedMap
-
-    from pipeline.params import Dataset
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,16 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.params import PARAMS_FILE, Dataset, load_params
 
-    current = load_params().dataset
+    current = params.load_params().dataset
     if args.action == "show":
         return _check(current, console)
-    chosen = {name: getattr(args, name) for name in Dataset.model_fields}
+    chosen = {name: getattr(args, name) for name in params.Dataset.model_fields}
     chosen["videos"] = _listed(args.videos, Path(f"{args.name}{SUFFIX}"), console)
-    summary = _check(Dataset(**chosen), console)
-    _rewrite(PARAMS_FILE, chosen)
-    console.say(f"{PARAMS_FILE}: dataset is now {args.name}; next: dvc repro")
+    summary = _check(params.Dataset(**chosen), console)
+    _rewrite(params.PARAMS_FILE, chosen)
+    console.say(f"{params.PARAMS_FILE}: dataset is now {args.name}; next: dvc repro")
     return summary
 
 
@@ -61,15 +58,15 @@ def _listed(videos: str, listing: Path, console: Console) -> str:
     return str(listing)
 
 
-def _check(dataset: Dataset, console: Console) -> dict[str, Any]:
+def _check(dataset: params.Dataset, console: Console) -> dict[str, Any]:
     """Everything that can be known without decoding; the same rules as the assemble stage."""
-    from pipeline.datasets import load_annotations, match_videos, require_match
-    from pipeline.stages.decode import find_videos
 
-    files = find_videos(dataset.videos)
-    annotations = load_annotations(dataset)
-    match = match_videos(annotations, files)
-    require_match(match, annotations, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {dataset.videos}")
+    files = decoding.find_videos(dataset.videos)
+    annotations = datasets.load_annotations(dataset)
+    match = datasets.match_videos(annotations, files)
+    datasets.require_match(
+        match, annotations, unmatched=dataset.unmatched, where=f"{dataset.annotations} and {dataset.videos}"
+    )
     counts = {
         split: {**count, "with_file": sum(id_ in match.files for id_ in annotations.splits[split])}
         for split, count in annotations.counts.items()
@@ -78,7 +75,7 @@ def _check(dataset: Dataset, console: Console) -> dict[str, Any]:
     return {"dataset": dataset.model_dump(), "files": len(files), "splits": counts}
 
 
-def _show(dataset: Dataset, counts: dict[str, dict[str, int]], *, left_over: str, console: Console) -> None:
+def _show(dataset: params.Dataset, counts: dict[str, dict[str, int]], *, left_over: str, console: Console) -> None:
     console.say("\n".join(f"{key:<12} {value}" for key, value in dataset.model_dump().items()))
     rows = [[split, count["videos"], count["with_file"], count["captions"]] for split, count in counts.items()]
     console.table(["split", "videos", "with a file", "captions"], rows)
@@ -90,20 +87,17 @@ def _show(dataset: Dataset, counts: dict[str, dict[str, int]], *, left_over: str
 
 def _rewrite(path: Path, values: dict[str, str]) -> None:
     """Change only the values of the dataset section; comments and all other sections stay."""
-    from pipeline.editing import edit_params
 
     def change(document: Any) -> None:
         for key, value in values.items():
             _set(document["dataset"], key, value)
 
-    edit_params(change, path=path)
+    params.edit_params(change, path=path)
 
 
 def _set(section: CommentedMap, key: str, value: str) -> None:
-    from pipeline.editing import insert
-    from pipeline.params import Dataset
 
     if key in section:
         section[key] = value
-    elif value != Dataset.model_fields[key].default:
-        insert(section, key, value)
+    elif value != params.Dataset.model_fields[key].default:
+        params.insert(section, key, value)

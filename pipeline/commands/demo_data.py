@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipeline.console import Console
-from pipeline.errors import UsageError
+from pipeline import demo
+from pipeline.core import Console, UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,18 +19,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.demo.making import Recipe, make_demo_set
-    from pipeline.demo.plan import SMALLEST_SET, WHOLE_SET, split_sizes
 
-    clips = WHOLE_SET if args.clips is None else args.clips
-    if clips < SMALLEST_SET:
+    clips = demo.WHOLE_SET if args.clips is None else args.clips
+    if clips < demo.SMALLEST_SET:
         raise UsageError(
-            f"--clips {clips}: must be at least {SMALLEST_SET}", hint=f"framescribe demo-data --clips {SMALLEST_SET}"
+            f"--clips {clips}: must be at least {demo.SMALLEST_SET}",
+            hint=f"framescribe demo-data --clips {demo.SMALLEST_SET}",
         )
     if args.workers < 1:
         raise UsageError(f"--workers {args.workers}: must be at least 1", hint="framescribe demo-data --workers 1")
-    made = make_demo_set(args.out, recipe=Recipe(args.seed, clips), workers=args.workers, console=console)
-    sizes = split_sizes(clips)
+    made = demo.make_demo_set(args.out, recipe=demo.Recipe(args.seed, clips), workers=args.workers, console=console)
+    sizes = demo.split_sizes(clips)
     counts = ", ".join(f"{size} {split}" for split, size in sizes.items())
     console.say(f"{args.out}: {counts} clips" if made else f"{args.out} already holds exactly this set: nothing to do")
     return {"out": str(args.out), "made": made, "seed": args.seed, "clips": clips, "splits": sizes}

@@ -6,7 +6,8 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.console import Console
+from pipeline import doctor
+from pipeline.core import Console, MissingToolError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -14,12 +15,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.doctor import examine, glance
-    from pipeline.errors import MissingToolError
 
     if args.profile:
         args.machine()  # one that is not there is told first; without one, doctor needs no package to answer
-    checks = glance() if args.quick else examine()
+    checks = doctor.glance() if args.quick else doctor.examine()
     console.table(("check", "state", "detail"), [(check.name, check.state, check.detail) for check in checks])
     for check in checks:
         if check.state != "ok":

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.console import Console
-from pipeline.errors import UsageError
-
-if TYPE_CHECKING:
-    from pipeline.cards import Card
+from pipeline import catalogue, params, weights
+from pipeline.core import Console, UsageError
 
 ANY = "any image network of timm or torchvision, any video network of pytorchvideo or torchvision: docs/extractors.md"
 
@@ -29,9 +26,8 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _list(console: Console) -> dict[str, Any]:
-    from pipeline.cards import read_cards
 
-    cards = read_cards()
+    cards = catalogue.read_cards()
     rows = [
         (name, card.about, card.paper, _sampling(card), _taps(card), card.licence, _state(card))
         for name, card in cards.items()
@@ -42,10 +38,8 @@ def _list(console: Console) -> dict[str, Any]:
 
 
 def _show(name: str, console: Console) -> dict[str, Any]:
-    from pipeline.cards import read_card
-    from pipeline.families import family_options
 
-    card = read_card(name)
+    card = catalogue.read_card(name)
     console.say(f"{name}: {card.about}")
     facts = [
         ("used by", card.paper or "-"),
@@ -53,7 +47,7 @@ def _show(name: str, console: Console) -> dict[str, Any]:
         ("weights", f"{card.params.weights}: {_state(card)}"),
     ]
     facts += [(f"output {tap}", " x ".join(map(str, shape))) for tap, shape in card.taps.items()]
-    facts += [(f"option {key}", _default(value)) for key, value in family_options(card.params.family).items()]
+    facts += [(f"option {key}", _default(value)) for key, value in catalogue.family_options(card.params.family).items()]
     facts += [("note", note) for note in card.notes]
     console.table(("", ""), facts)
     console.say(f"in params.yaml, below `extract:` (or: framescribe extractors add {name})\n{_yaml(name, card)}")
@@ -61,47 +55,40 @@ def _show(name: str, console: Console) -> dict[str, Any]:
 
 
 def _add(name: str, console: Console) -> dict[str, Any]:
-    from pipeline.cards import entry_of, read_card
-    from pipeline.editing import edit_params, insert
-    from pipeline.params import load_params
-    from pipeline.weights import is_ready
 
-    if name in load_params().extract:
+    if name in params.load_params().extract:
         raise UsageError(f"params.yaml has an extractor '{name}' already", hint=f"dvc repro extract@{name}")
-    card = read_card(name)
-    edit_params(lambda document: insert(document["extract"], name, entry_of(card)))
-    state, weights = _state(card), card.params.weights
-    console.say(f"params.yaml: extract.{name} added; weights '{weights}': {state}")
-    following = f"dvc repro extract@{name}" if is_ready(state) else f"framescribe weights fetch {weights}"
+    card = catalogue.read_card(name)
+    params.edit_params(lambda document: params.insert(document["extract"], name, catalogue.entry_of(card)))
+    state, wanted = _state(card), card.params.weights
+    console.say(f"params.yaml: extract.{name} added; weights '{wanted}': {state}")
+    following = f"dvc repro extract@{name}" if weights.is_ready(state) else f"framescribe weights fetch {wanted}"
     console.say(f"next: {following}")
-    return {"name": name, "weights": weights, "state": state}
+    return {"name": name, "weights": wanted, "state": state}
 
 
-def _state(card: Card) -> str:
-    from pipeline.weights import availability
+def _state(card: catalogue.Card) -> str:
 
-    return availability(card.params.weights)
+    return weights.availability(card.params.weights)
 
 
 def _default(value: object) -> str:
     return "default: the network's own" if value in (None, "") else f"default: {value}"
 
 
-def _sampling(card: Card) -> str:
+def _sampling(card: catalogue.Card) -> str:
     return ", ".join(f"{key} {value}" for key, value in card.params.sampling.model_dump(exclude_defaults=True).items())
 
 
-def _taps(card: Card) -> str:
+def _taps(card: catalogue.Card) -> str:
     usual = ", ".join(f"{name} {'x'.join(map(str, card.taps[name]))}" for name in card.params.outputs)
     others = len(card.taps) - len(card.params.outputs)
     return f"{usual} (+{others})" if others else usual
 
 
-def _yaml(name: str, card: Card) -> str:
+def _yaml(name: str, card: catalogue.Card) -> str:
     from ruamel.yaml import YAML
 
-    from pipeline.cards import entry_of
-
     stream = io.StringIO()
-    YAML().dump({name: entry_of(card)}, stream)
+    YAML().dump({name: catalogue.entry_of(card)}, stream)
     return "".join(f"  {line}\n" for line in stream.getvalue().splitlines())

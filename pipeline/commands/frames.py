@@ -6,14 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.console import Console
-from pipeline.errors import UsageError
+from pipeline import data, decoding, extraction
+from pipeline.core import Console, UsageError, publishing
 
 if TYPE_CHECKING:
     import numpy as np
     from PIL import Image
-
-    from pipeline.index import VideoRow
 
 DEFAULT_COUNT = 12
 MOST_ON_A_SHEET = 400
@@ -53,26 +51,20 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     }
 
 
-def write_pixels(path: Path, row: VideoRow, *, indices: np.ndarray) -> None:
+def write_pixels(path: Path, row: data.VideoRow, *, indices: np.ndarray) -> None:
     """Frames in the order asked for, repeats included; written one by one, so that memory stays small."""
     import numpy as np
-
-    from pipeline.decoding import read_frames
-    from pipeline.publish import publishing
 
     with publishing(path) as temporary:
         shape = (len(indices), row.height, row.width, 3)
         array = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.uint8, shape=shape)
-        for number, frame in zip(np.unique(indices), read_frames(row, indices), strict=True):
+        for number, frame in zip(np.unique(indices), decoding.read_frames(row, indices), strict=True):
             array[indices == number] = frame
         array.flush()
 
 
-def write_sheet(path: Path, row: VideoRow, *, indices: np.ndarray, times: np.ndarray) -> None:
+def write_sheet(path: Path, row: data.VideoRow, *, indices: np.ndarray, times: np.ndarray) -> None:
     from PIL import Image
-
-    from pipeline.decoding import read_frames
-    from pipeline.publish import publishing
 
     if len(indices) > MOST_ON_A_SHEET:
         step = -(-row.frames // MOST_ON_A_SHEET)
@@ -82,7 +74,7 @@ def write_sheet(path: Path, row: VideoRow, *, indices: np.ndarray, times: np.nda
     columns = min(COLUMNS, len(indices))
     cell = (width + 4, height + LABEL)
     sheet = Image.new("RGB", (columns * cell[0], -(-len(indices) // columns) * cell[1]), "white")
-    for place, (number, frame) in enumerate(zip(indices, read_frames(row, indices), strict=True)):
+    for place, (number, frame) in enumerate(zip(indices, decoding.read_frames(row, indices), strict=True)):
         thumbnail = Image.fromarray(frame).resize((width, height), Image.Resampling.BILINEAR)
         corner = (place % columns * cell[0], place // columns * cell[1])
         _paste(sheet, thumbnail, corner=corner, label=f"{number}   {times[number]:.2f} s")
@@ -97,31 +89,25 @@ def _paste(sheet: Image.Image, thumbnail: Image.Image, *, corner: tuple[int, int
     ImageDraw.Draw(sheet).text((corner[0] + 2, corner[1] + thumbnail.height + 2), label, fill="black")
 
 
-def _look(video: Path) -> tuple[VideoRow, np.ndarray]:
+def _look(video: Path) -> tuple[data.VideoRow, np.ndarray]:
     import numpy as np
 
-    from pipeline.decoding import Limits
-    from pipeline.decoding.cache import examined
-    from pipeline.decoding.findings import row_from
-    from pipeline.decoding.opening import require_regular_file
-
-    require_regular_file(str(video))
-    sha256, facts, _ = examined(str(video), limits=Limits())
-    row = row_from(facts, video_id=video.stem, path=str(video), sha256=sha256)
+    decoding.require_regular_file(str(video))
+    sha256, facts, _ = decoding.examined(str(video), limits=decoding.Limits())
+    row = decoding.row_from(facts, video_id=video.stem, path=str(video), sha256=sha256)
     return row, np.array(facts["times"])
 
 
-def _chosen(args: argparse.Namespace, row: VideoRow) -> np.ndarray:
+def _chosen(args: argparse.Namespace, row: data.VideoRow) -> np.ndarray:
     """The frame numbers asked for, in that order."""
-    from pipeline.sampling import every, uniform
 
     if args.every is not None:
         if args.every < 1:
             raise UsageError(f"--every is {args.every}, it must be at least 1")
-        return every(row.frames, step=args.every)
+        return extraction.every(row.frames, step=args.every)
     if args.indices is not None:
         return _parsed(args.indices, frames=row.frames)
-    return uniform(row.frames, count=min(DEFAULT_COUNT, row.frames))
+    return extraction.uniform(row.frames, count=min(DEFAULT_COUNT, row.frames))
 
 
 def _parsed(text: str, *, frames: int) -> np.ndarray:

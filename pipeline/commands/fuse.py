@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.console import Console
-from pipeline.errors import UsageError
-
-if TYPE_CHECKING:  # torch comes with it
-    from pipeline.embedding import Judge
+from pipeline import captioner, captioning, data, params
+from pipeline.core import Console, UsageError, write_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,15 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.fusion import fuse, read_candidates
-    from pipeline.publish import write_json
 
     _check(args)
-    candidates = read_candidates({name: Path("predictions") / f"{name}.json" for name in args.runs})
+    candidates = captioning.read_candidates({name: Path("predictions") / f"{name}.json" for name in args.runs})
     judge, rank = _trained_judge(args, console)
     name = "-or-".join(args.runs)
     out = args.out or Path("predictions") / f"{name}.json"
-    chosen = fuse(candidates.by_run, judge)
+    chosen = captioning.fuse(candidates.by_run, judge)
     write_json(out, {"run": name, "split": candidates.split, "validation_rank": rank, "predictions": chosen})
     shares = {run: sum(entry["run"] == run for entry in chosen.values()) for run in args.runs}
     console.say(f"{out}: {len(chosen)} sentences, {', '.join(f'{count} of {run}' for run, count in shares.items())}")
@@ -48,26 +43,20 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--epochs is {args.epochs}, allowed: 1 or more")
 
 
-def _trained_judge(args: argparse.Namespace, console: Console) -> tuple[Judge, float]:
+def _trained_judge(args: argparse.Namespace, console: Console) -> tuple[captioning.Judge, float]:
     """On the features of all runs, an ensemble's members among them."""
-    from pipeline.corpus import read_corpus
-    from pipeline.embedding import Settings, train_judge
-    from pipeline.ensembles import JoinedSource
-    from pipeline.params import load_params
-    from pipeline.runs import open_run
-    from pipeline.vocabulary import read_vocabulary
 
     device = args.machine().device
     members = dict.fromkeys(member for name in args.runs for member in name.split("+"))
-    sources = [open_run(Path("runs") / member, device=device).source for member in members]
-    settings = Settings(epochs=args.epochs, seed=args.seed)
+    sources = [captioner.open_run(Path("runs") / member, device=device).source for member in members]
+    settings = captioning.RerankerSettings(epochs=args.epochs, seed=args.seed)
     with console.progress("train the embedding", settings.epochs) as progress:
-        return train_judge(
-            read_corpus(args.captions),
-            read_vocabulary(args.captions / "vocabulary.json"),  # the judge's own: runs may have any
-            JoinedSource(sources),
+        return captioning.train_judge(
+            data.read_corpus(args.captions),
+            data.read_vocabulary(args.captions / "vocabulary.json"),  # the judge's own: runs may have any
+            captioning.JoinedSource(sources),
             settings=settings,
-            max_words=load_params().assemble.max_words,
+            max_words=params.load_params().assemble.max_words,
             device=device,
             progress=progress,
         )

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.console import Console
-from pipeline.errors import UsageError
-
-if TYPE_CHECKING:
-    from pipeline.papers.needs import Needs
-    from pipeline.papers.recipes import Recipe
-    from pipeline.params import Dataset
+from pipeline import papers, params, weights
+from pipeline.core import Console, UsageError, write_text
 
 INDEX = Path("data/index")
 
@@ -34,9 +29,8 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _list(console: Console) -> dict[str, Any]:
-    from pipeline.papers.recipes import known_recipes, read_recipe
 
-    recipes = {name: read_recipe(name) for name in known_recipes()}
+    recipes = {name: papers.read_recipe(name) for name in papers.known_recipes()}
     rows = [
         (name, each.recipe.title, each.recipe.dataset, ", ".join(each.extract), len(each.train))
         for name, each in recipes.items()
@@ -47,26 +41,20 @@ def _list(console: Console) -> dict[str, Any]:
 
 
 def _undo(name: str | None, console: Console) -> dict[str, Any]:
-    from pipeline.papers.applying import undo
 
     if name is not None:
         raise UsageError("--undo takes no recipe: it brings back the params.yaml before the last one")
-    console.say(f"params.yaml is again what it was ({undo()})")
+    console.say(f"params.yaml is again what it was ({papers.undo()})")
     return {"undone": True}
 
 
 def _apply(name: str, *, show_only: bool, console: Console) -> dict[str, Any]:
-    from pipeline.papers.applying import applied, differences, keep_former
-    from pipeline.papers.needs import library_of, needs_of
-    from pipeline.papers.recipes import read_recipe
-    from pipeline.params import PARAMS_FILE, load_params
-    from pipeline.publish import write_text
 
-    recipe, current = read_recipe(name), load_params()
-    before = PARAMS_FILE.read_text()
-    after = applied(name)
-    needs = needs_of(recipe, library_of(recipe, current.dataset, index=INDEX))
-    changed = differences(_values(before), _values(after))
+    recipe, current = papers.read_recipe(name), params.load_params()
+    before = params.PARAMS_FILE.read_text()
+    after = papers.applied(name)
+    needs = papers.needs_of(recipe, papers.library_of(recipe, current.dataset, index=INDEX))
+    changed = papers.differences(_values(before), _values(after))
     _show_recipe(recipe, console)
     _show_needs(recipe, needs, console)
     if changed:
@@ -76,17 +64,17 @@ def _apply(name: str, *, show_only: bool, console: Console) -> dict[str, Any]:
         steps = [f"framescribe paper {name}", *steps]
         state = "as it was"
     elif changed:
-        former = keep_former(before)
-        write_text(PARAMS_FILE, after)
+        former = papers.keep_former(before)
+        write_text(params.PARAMS_FILE, after)
         state = f"now {name} (before: {former}; framescribe paper --undo)"
     else:
         state = f"{name} already"
-    console.say(f"{PARAMS_FILE} is {state}; {_listed(steps)}")
+    console.say(f"{params.PARAMS_FILE} is {state}; {_listed(steps)}")
     written = bool(changed) and not show_only
     return _facts(recipe, needs) | {"written": written, "changed": [key for key, _, _ in changed], "next": steps}
 
 
-def _facts(recipe: Recipe, needs: Needs) -> dict[str, Any]:
+def _facts(recipe: papers.Recipe, needs: papers.Needs) -> dict[str, Any]:
     features = {each.name: {"state": each.state, "rows": each.rows, "bytes": each.bytes} for each in needs.features}
     return {
         "recipe": recipe.name,
@@ -97,27 +85,25 @@ def _facts(recipe: Recipe, needs: Needs) -> dict[str, Any]:
     }
 
 
-def next_steps(recipe: Recipe, needs: Needs, dataset: Dataset) -> list[str]:
+def next_steps(recipe: papers.Recipe, needs: papers.Needs, dataset: params.Dataset) -> list[str]:
     """The commands that make the paper's rows, in order."""
-    from pipeline.weights import fetch_command
 
     about, steps = recipe.recipe, []
     if dataset.name != about.dataset:
         split = "" if about.split == "standard" else f" --split {about.split}"
         lenient = " --unmatched ignore" if about.dataset == "vatex" else ""
         steps.append(f"framescribe dataset use {about.dataset} --videos DIR --annotations PATH{split}{lenient}")
-    steps += [fetch_command(weights) for weights in needs.missing]
+    steps += [weights.fetch_command(name) for name in needs.missing]
     steps += [f"dvc repro evaluate@{about.main}", "dvc repro"]
     return steps + [line for table in recipe.tables[:1] for row in table.rows for line in row.commands]
 
 
-def _show_recipe(recipe: Recipe, console: Console) -> None:
-    from pipeline.papers.recipes import percent
+def _show_recipe(recipe: papers.Recipe, console: Console) -> None:
 
     about = recipe.recipe
     console.say(f"{recipe.name}: {about.title}")
     rows = [
-        (f"Table {table.table}, {table.split}", row.row, row.run, *percent(row, table))
+        (f"Table {table.table}, {table.split}", row.row, row.run, *papers.percent(row, table))
         for table in recipe.tables
         for row in table.rows
     ]
@@ -127,8 +113,7 @@ def _show_recipe(recipe: Recipe, console: Console) -> None:
         console.say(f"differs: {text}")
 
 
-def _show_needs(recipe: Recipe, needs: Needs, console: Console) -> None:
-    from pipeline.papers.needs import core_hours, gpu_hours
+def _show_needs(recipe: papers.Recipe, needs: papers.Needs, console: Console) -> None:
 
     rows = [
         (
@@ -138,7 +123,7 @@ def _show_needs(recipe: Recipe, needs: Needs, console: Console) -> None:
             each.licence,
             each.rows,
             f"{each.bytes / 1e9:.1f}",
-            _rounded(core_hours(each.gmac)),
+            _rounded(papers.core_hours(each.gmac)),
         )
         for each in needs.features
     ]
@@ -147,7 +132,9 @@ def _show_needs(recipe: Recipe, needs: Needs, console: Console) -> None:
     console.say(f"disk: about {needs.disk / 1e9:.0f} GB, stores and feature cache; free here: {_free():.0f} GB")
     amounts = {"features": needs.extract_gmac, f"train {recipe.recipe.main}": needs.row_gmac}
     amounts[f"train every run ({len(recipe.train)}), at most"] = needs.all_gmac
-    table = [(what, _rounded(core_hours(gmac)), _rounded(gpu_hours(gmac))) for what, gmac in amounts.items()]
+    table = [
+        (what, _rounded(papers.core_hours(gmac)), _rounded(papers.gpu_hours(gmac))) for what, gmac in amounts.items()
+    ]
     console.table(("hours, very roughly", "one core", "one GPU (assumed rate)"), table)
     if recipe.recipe.word_vectors:
         path = Path(recipe.train[recipe.recipe.main].word_vectors)

@@ -8,14 +8,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.console import Console, printable
-from pipeline.errors import DamageError, InputError, UsageError
-from pipeline.objects.transfer import is_url
-
-if TYPE_CHECKING:
-    from pipeline.store import Store
+from pipeline import data, extraction, params, store, store_tools
+from pipeline.core import Console, DamageError, InputError, UsageError, printable
+from pipeline.remote import is_url
 
 FEATURES = Path("features")
 FORMATS = ("hdf5", "npy", "npz", "webdataset")
@@ -78,9 +75,7 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 def folder_of(name: str) -> Path:
     """A store by its name in features/, by its folder, or by its URL."""
     if is_url(name):
-        from pipeline.store.reader import local_folder
-
-        return local_folder(name)
+        return store.local_folder(name)
     return Path(name) if Path(name).is_dir() or "/" in name else FEATURES / name
 
 
@@ -105,12 +100,11 @@ def _ls(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _ls_stores(console: Console) -> dict[str, Any]:
-    from pipeline.store import open_store
 
     listed: dict[str, Any] = {}
     for folder in all_stores():
         try:
-            manifest = open_store(folder).manifest
+            manifest = store.open_store(folder).manifest
         except (DamageError, InputError) as error:
             listed[folder.name] = {"error": error.message}
             continue
@@ -123,20 +117,18 @@ def _ls_stores(console: Console) -> dict[str, Any]:
 
 
 def _ls_videos(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.store import open_store
 
-    store = open_store(folder_of(args.store))
-    present = {} if args.failed else {id_: ("present", facts["rows"], "") for id_, facts in _videos(store).items()}
-    failed = {id_: ("failed", 0, str(store.failure(id_))) for id_ in store.manifest["failures"]}
+    opened = store.open_store(folder_of(args.store))
+    present = {} if args.failed else {id_: ("present", facts["rows"], "") for id_, facts in _videos(opened).items()}
+    failed = {id_: ("failed", 0, str(opened.failure(id_))) for id_ in opened.manifest["failures"]}
     listed = dict(sorted((present | failed).items()))
     console.table(("video", "state", "rows", "why"), [(printable(id_), *facts) for id_, facts in listed.items()])
     return {id_: {"state": state, "rows": rows, "why": why} for id_, (state, rows, why) in listed.items()}
 
 
 def _show(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.store import open_store
 
-    shown = {folder.name: _shown(open_store(folder), args.video, console) for folder in _asked(args.store)}
+    shown = {folder.name: _shown(store.open_store(folder), args.video, console) for folder in _asked(args.store)}
     if not shown:
         raise InputError(f"there is no store in {FEATURES}", hint="dvc repro")
     if all(facts["state"] == "absent" for facts in shown.values()):
@@ -144,25 +136,24 @@ def _show(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     return shown
 
 
-def _shown(store: Store, video_id: str, console: Console) -> dict[str, Any]:
-    state = store.state(video_id)
-    why = f": {store.failure(video_id)}" if state == "failed" else ""
-    console.say(f"{store.folder}: {printable(video_id)} is {state}{why}")
+def _shown(opened: store.Store, video_id: str, console: Console) -> dict[str, Any]:
+    state = opened.state(video_id)
+    why = f": {opened.failure(video_id)}" if state == "failed" else ""
+    console.say(f"{opened.folder}: {printable(video_id)} is {state}{why}")
     if state != "present":
         return {"state": state, "why": why.removeprefix(": ")}
-    video = store[video_id]
+    video = opened[video_id]
     tensors = {name: {"shape": list(array.shape), "dtype": str(array.dtype)} for name, array in video.items()}
     for name, facts in tensors.items():
         console.say(f"  {name} {facts['shape']} {facts['dtype']}")
     rows = {name: column.tolist() for name, column in video.rows.columns().items()}
     console.table(("row", *rows), list(zip(range(len(video.rows)), *rows.values(), strict=True)))
-    return {"state": state, **_videos(store)[video_id], "tensors": tensors, "table": rows}
+    return {"state": state, **_videos(opened)[video_id], "tensors": tensors, "table": rows}
 
 
 def _verify(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.store.verify import verify
 
-    found = {str(folder): verify(folder) for folder in _asked(args.store)}
+    found = {str(folder): store_tools.verify(folder) for folder in _asked(args.store)}
     for folder, problems in found.items():
         console.say(f"{folder}: {len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'}")
         if problems:
@@ -178,11 +169,9 @@ def _verify(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _repair(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.store import open_store
-    from pipeline.store.verify import repair
 
     folder = own_folder(args.store)
-    dropped = repair(folder)
+    dropped = store_tools.repair(folder)
     if not folder.exists():
         console.say(f"{folder}: store.json was damaged, the store is removed")
     elif dropped:
@@ -191,24 +180,21 @@ def _repair(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         console.say(f"{folder}: every video is whole")
     if dropped or not folder.exists():
         console.say(f"next: framescribe extract {folder.name} (what the feature cache still has is not computed again)")
-    kept = len(open_store(folder)) if folder.exists() else 0
+    kept = len(store.open_store(folder)) if folder.exists() else 0
     return {"store": str(folder), "dropped": dropped, "kept": kept, "removed": not folder.exists()}
 
 
 def _export(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.store import open_store
-    from pipeline.store.export import export
 
-    videos = export(open_store(folder_of(args.store)), args.out, form=args.format)
+    videos = store_tools.export(store.open_store(folder_of(args.store)), args.out, form=args.format)
     console.say(f"{args.out}: {videos} videos as {args.format}")
     return {"out": str(args.out), "format": args.format, "videos": videos}
 
 
 def _import(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.store.foreign import import_features
 
     out = own_folder(args.store)
-    manifest = import_features(
+    manifest = store_tools.import_features(
         args.source,
         out,
         tensor=args.tensor,
@@ -222,30 +208,25 @@ def _import(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _push(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.objects.stores import push
-    from pipeline.store import open_store
 
     folder = own_folder(args.store)
-    with console.progress(f"push {folder.name}", len(open_store(folder).manifest["shards"])) as progress:
-        done = push(folder, args.url, progress=progress)
+    with console.progress(f"push {folder.name}", len(store.open_store(folder).manifest["shards"])) as progress:
+        done = store.push(folder, args.url, progress=progress)
     console.say(f"{args.url}: {done['sent']} shards sent, {done['kept']} were there")
     return {"store": str(folder), "url": args.url, **done}
 
 
 def _pull(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.objects.stores import pull
 
     folder = own_folder(args.store)
-    done = pull(args.url, folder)
+    done = store.pull(args.url, folder)
     console.say(f"{folder}: {done['fetched']} shards fetched, {done['kept']} were here")
     return {"store": str(folder), "url": args.url, **done}
 
 
 def _diff(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.store import open_store
-    from pipeline.store.compare import compare
 
-    found = compare(open_store(folder_of(args.left)), open_store(folder_of(args.right)))
+    found = store_tools.compare(store.open_store(folder_of(args.left)), store.open_store(folder_of(args.right)))
     if found.fields:
         console.table(("field", args.left, args.right), found.fields)
     sets = {f"only in {args.left}": found.only_left, f"only in {args.right}": found.only_right}
@@ -259,27 +240,24 @@ def _diff(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _estimate(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.index import read_index
-    from pipeline.params import load_params, pick
-    from pipeline.store.estimate import estimate, planned_task, shortages
 
-    known = load_params().extract
-    index, device = read_index(args.index), args.machine().device
+    known = params.load_params().extract
+    index, device = data.read_index(args.index), args.machine().device
     found = []
     for name in args.name or known:
-        task = planned_task(name, pick(known, name, kind="extractor"), device=device)
-        found.append(estimate(task, index, out=FEATURES / name))
+        task = extraction.planned_task(name, params.pick(known, name, kind="extractor"), device=device)
+        found.append(extraction.estimate(task, index, out=FEATURES / name))
     table = [(e.name, e.videos, e.cached, e.rows, _mega(e.shards), _mega(e.to_cache)) for e in found]
     console.table(("extractor", "videos", "cached", "rows", "store MB", "cache will grow MB"), table)
-    warnings = list(shortages(found))
+    warnings = list(extraction.shortages(found))
     for warning in warnings:
         console.say(f"warning: {warning}")
     facts = {e.name: {"videos": e.videos, "cached": e.cached, "rows": e.rows, "store": e.shards} for e in found}
     return {"stores": facts, "to_cache": sum(e.to_cache for e in found), "warnings": warnings}
 
 
-def _videos(store: Store) -> dict[str, dict[str, Any]]:
-    return store.manifest["videos"]
+def _videos(opened: store.Store) -> dict[str, dict[str, Any]]:
+    return opened.manifest["videos"]
 
 
 def _mega(size: int) -> str:

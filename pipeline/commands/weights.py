@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.console import Console
-from pipeline.errors import DamageError, MissingToolError, UsageError
+from pipeline import params, weights
+from pipeline.core import Console, DamageError, MissingToolError, UsageError
 
 ANY = "and of any network of timm, torchvision or pytorchvideo, as LIBRARY:NETWORK or LIBRARY:NETWORK.EDITION"
 ACTIONS = ("list", "status", "fetch", "import", "verify")
@@ -43,9 +43,8 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 
 def _list(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.weights import REGISTRY, status
 
-    states = {name: status(name) for name in ([args.name] if args.name else REGISTRY)}
+    states = {name: weights.status(name) for name in ([args.name] if args.name else weights.REGISTRY)}
     rows = [(name, states[name], *_facts(name)) for name in states]
     if args.markdown:
         console.say(markdown())
@@ -57,87 +56,77 @@ def _list(args: argparse.Namespace, console: Console) -> dict[str, Any]:
 
 def markdown() -> str:
     """The table of docs/weights.md: what does not depend on a machine."""
-    from pipeline.weights import REGISTRY
 
     lines = ["| name | what | licence | MiB | from | proof |", "|---|---|---|---|---|---|"]
-    for name, weights in REGISTRY.items():
+    for name, names in weights.REGISTRY.items():
         size, licence, source, _ = _facts(name)
         proof = _short_proof(name)
-        lines.append(f"| `{name}` | {weights.description} | {licence} | {size} | {source} | {proof} |")
+        lines.append(f"| `{name}` | {names.description} | {licence} | {size} | {source} | {proof} |")
     return "\n".join(lines)
 
 
 def _short_proof(name: str) -> str:
-    from pipeline.weights import entry
 
-    weights = entry(name)
-    if weights.parts:
+    names = weights.entry(name)
+    if names.parts:
         return "its parts"
     kinds = {"sha256": "sha256", "sha256_prefix": "sha256 prefix", "git_blob": "git blob"}
-    return next((kinds[kind] for kind in kinds if getattr(weights.sources[0], kind)), "none")
+    return next((kinds[kind] for kind in kinds if getattr(names.sources[0], kind)), "none")
 
 
 def _facts(name: str) -> tuple[str, str, str, str]:
-    from pipeline.weights import conditions, entry
 
-    weights = entry(name)
-    size = f"{weights.mebibytes:.3g}" if weights.mebibytes else "?"
-    licence = f"{weights.licence} (conditions)" if conditions(name) else weights.licence
-    return size, licence, where_from(name), weights.description
+    names = weights.entry(name)
+    size = f"{names.mebibytes:.3g}" if names.mebibytes else "?"
+    licence = f"{names.licence} (conditions)" if weights.conditions(name) else names.licence
+    return size, licence, where_from(name), names.description
 
 
 def where_from(name: str) -> str:
     """In a word or two: the parts of a bundle, the package, or the host of the address."""
     from urllib.parse import urlsplit
 
-    from pipeline.weights import entry
-
-    weights = entry(name)
-    if weights.parts:
-        return " + ".join(weights.parts)
-    source = weights.sources[0]
+    names = weights.entry(name)
+    if names.parts:
+        return " + ".join(names.parts)
+    source = names.sources[0]
     return source.package.requirement if source.package else str(urlsplit(source.url).hostname)
 
 
 def _status(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.weights import WEIGHTS_FOLDER, missing, origin, status
 
-    states = {name: status(name) for name in _chosen(args.name)}
-    rows = [(name, state, origin(name).get("proof", "")) for name, state in states.items()]
+    states = {name: weights.status(name) for name in _chosen(args.name)}
+    rows = [(name, state, weights.origin(name).get("proof", "")) for name, state in states.items()]
     console.table(("name", "state", "proof"), rows)
     absent = [name for name, state in states.items() if state != "present"]
     if absent:
-        raise missing(absent[0], state=states[absent[0]], folder=WEIGHTS_FOLDER)
+        raise weights.missing(absent[0], state=states[absent[0]], folder=weights.WEIGHTS_FOLDER)
     return dict(states)
 
 
 def _chosen(name: str | None) -> Sequence[str]:
     """NAME, or all that params.yaml needs."""
-    from pipeline.params import load_params
-    from pipeline.weights import WITHOUT_FILE, entry
 
     if name is not None:
-        entry(name)
+        weights.entry(name)
         return [name]
-    needed = {each.weights for each in load_params().extract.values()} - {*WITHOUT_FILE}
+    needed = {each.weights for each in params.load_params().extract.values()} - {*weights.WITHOUT_FILE}
     return sorted(needed)
 
 
 def _fetch(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.weights import entry, fetch, origin
 
-    console.say(f"{args.name}: {entry(args.name).description} ({entry(args.name).licence})")
-    path = fetch(args.name, accept_licence=args.accept_licence, console=console)
-    return _told(args.name, path, origin(args.name), console)
+    console.say(f"{args.name}: {weights.entry(args.name).description} ({weights.entry(args.name).licence})")
+    path = weights.fetch(args.name, accept_licence=args.accept_licence, console=console)
+    return _told(args.name, path, weights.origin(args.name), console)
 
 
 def _import(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.weights import entry, import_files, origin
 
-    if not args.files and not entry(args.name).parts:
+    if not args.files and not weights.entry(args.name).parts:
         raise UsageError(f"weights import {args.name} needs a file", hint=f"framescribe weights fetch {args.name}")
-    path = import_files(args.name, args.files, accept_licence=args.accept_licence, trust=args.trust)
-    return _told(args.name, path, origin(args.name), console)
+    path = weights.import_files(args.name, args.files, accept_licence=args.accept_licence, trust=args.trust)
+    return _told(args.name, path, weights.origin(args.name), console)
 
 
 def _told(name: str, path: Path, origin: dict[str, str], console: Console) -> dict[str, Any]:
@@ -151,17 +140,20 @@ def _told(name: str, path: Path, origin: dict[str, str], console: Console) -> di
 
 
 def _verify(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.weights import REGISTRY, WEIGHTS_FOLDER, converted_path, fetch_command, status, verify
 
-    files = [path.relative_to(WEIGHTS_FOLDER) for path in sorted(WEIGHTS_FOLDER.rglob("*.safetensors"))]
+    files = [path.relative_to(weights.WEIGHTS_FOLDER) for path in sorted(weights.WEIGHTS_FOLDER.rglob("*.safetensors"))]
     of_libraries = [str(path.with_suffix("")) for path in files if ":" in path.parts[0]]  # detectron2's are in folders
-    names = [args.name] if args.name else [name for name in [*REGISTRY, *of_libraries] if status(name) != "missing"]
-    states = {name: verify(name) for name in names}
+    names = (
+        [args.name]
+        if args.name
+        else [name for name in [*weights.REGISTRY, *of_libraries] if weights.status(name) != "missing"]
+    )
+    states = {name: weights.verify(name) for name in names}
     console.table(("name", "state"), list(states.items()))
     for name, state in states.items():
-        problem = f"{converted_path(name)} is {state}"
+        problem = f"{weights.converted_path(name)} is {state}"
         if state == "missing":
-            raise MissingToolError(problem, hint=fetch_command(name))
+            raise MissingToolError(problem, hint=weights.fetch_command(name))
         if state == "damaged":
-            raise DamageError(problem, hint=f"remove it, then: {fetch_command(name)}")
+            raise DamageError(problem, hint=f"remove it, then: {weights.fetch_command(name)}")
     return dict(states)

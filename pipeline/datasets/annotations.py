@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.errors import InputError
-from pipeline.ids import duplicates, named
+from pipeline.core import InputError, duplicates, named
 
 SPLITS = ("train", "val", "test")
 UNUSED = ""  # the split of videos that are annotated but that a split rule leaves out

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from pipeline.core import InputError, named
 from pipeline.datasets.annotations import Annotations
-from pipeline.errors import InputError
-from pipeline.ids import named
 
 
 @dataclass(frozen=True)

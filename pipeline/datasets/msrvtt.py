@@ -8,10 +8,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from pipeline.core import InputError, duplicates, named
 from pipeline.datasets.annotations import UNUSED, Annotations, build_annotations
 from pipeline.datasets.sources import first_file, read_records, required_file
-from pipeline.errors import InputError
-from pipeline.ids import duplicates, named
 
 TRAIN_VAL = ("train_val_videodatainfo.json", "train_val_videodatainfo.json.zip", "train_val_annotation.zip")
 TEST = ("test_videodatainfo.json", "test_videodatainfo.json.zip", "test_annotation.zip")

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline.core import InputError, duplicates, named
 from pipeline.datasets.annotations import SPLITS, UNUSED, Annotations, build_annotations
 from pipeline.datasets.sources import first_file, read_lines, read_text, required_file
-from pipeline.errors import InputError
-from pipeline.ids import duplicates, named
 
 CORPUS = ("video_corpus.csv", "MSR Video Description Corpus.csv")
 WHOLE_TEXT = "AllVideoDescriptions.txt"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.core import InputError
 from pipeline.datasets.annotations import SPLITS, Annotations, build_annotations
 from pipeline.datasets.sources import read_lines, require_folder, required_file
-from pipeline.errors import InputError
 
 FILES = {split: f"corpus_M-VAD_{split}.txt" for split in SPLITS}
 

@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.archives import UNREADABLE
-from pipeline.errors import InputError
+from pipeline.core import UNREADABLE, InputError
 
 MAX_MEMBER = 1 << 30  # bytes of one file inside a zip; the largest real one is 23 MB
 Record = TypeVar("Record")

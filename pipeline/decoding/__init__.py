@@ -1,7 +1,8 @@
-"""Decoding that can be trusted: frames, sound and facts about a video, from a child process that can be killed."""
+"""Decoding that can be trusted: frames, sound and facts about a video, from a child process that can be killed.
 
-from pipeline.decoding.limits import Limits
-from pipeline.decoding.reader import Audio, inspect_video, read_audio, read_frames
-from pipeline.decoding.reasons import REASONS, DecodeError
+A path goes in; frames in decode order, sound, or a reason why not come out. The stage `decode` writes the video index.
+"""
 
-__all__ = ["REASONS", "Audio", "DecodeError", "Limits", "inspect_video", "read_audio", "read_frames"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

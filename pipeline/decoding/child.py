@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.core import DecodeError
 from pipeline.decoding import decord, pyav
 from pipeline.decoding.arena import slot_views
 from pipeline.decoding.audio import Sound
 from pipeline.decoding.channel import Channel
 from pipeline.decoding.examine import examine
 from pipeline.decoding.limits import Limits
-from pipeline.decoding.reasons import DecodeError
 
 BEAT_SECONDS = 0.5  # how often a busy child says that it makes progress
 FLUSH_SECONDS = 0.02  # how long a finished frame may wait for company

@@ -8,9 +8,9 @@ from typing import Any
 
 import av
 
+from pipeline.core import DecodeError
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import opened
-from pipeline.decoding.reasons import DecodeError
 
 # Video containers and raw video streams. Playlists (hls, dash, concat), devices, text and still pictures are left out.
 FORMATS = (

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.core import DecodeError
 from pipeline.decoding.opening import opened
-from pipeline.decoding.reasons import DecodeError
 
 # decord loads its libraries for the whole process to see, where they shadow the newer ones that PyAV brings (seen:
 # libvpx refuses to open). Loaded privately, the two do not meet.

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.core import DecodeError
 from pipeline.decoding import decord, pyav
 from pipeline.decoding.audio import Sound
 from pipeline.decoding.container import opened_container, video_stream
 from pipeline.decoding.limits import Limits
-from pipeline.decoding.reasons import DecodeError
 
 AUDIO_RATE = 16000  # of the examination; any rate would do to find out whether there is sound
 READ_AHEAD_BYTES = 512 << 20  # decord may hold a whole decoded video in memory: larger ones are PyAV's

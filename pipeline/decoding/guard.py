@@ -18,10 +18,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pipeline.core import DecodeError
 from pipeline.decoding.arena import Arena, Region
 from pipeline.decoding.channel import Channel
 from pipeline.decoding.limits import Limits
-from pipeline.decoding.reasons import DecodeError
 
 PROGRAM = (sys.executable, "-m", "pipeline.decoding.child")
 START_SECONDS = 60.0  # a loaded machine may take long to import the libraries

@@ -16,9 +16,9 @@ import numpy as np
 from av.sidedata.sidedata import Type
 from av.video.reformatter import VideoReformatter
 
+from pipeline.core import DecodeError
 from pipeline.decoding.container import decoded, opened_container, packets, video_stream
 from pipeline.decoding.limits import Limits
-from pipeline.decoding.reasons import DecodeError
 
 _UNIT = 1 << 16  # display matrices are 16.16 fixed point
 

@@ -1,1 +1,5 @@
-"""The demo set: short made clips with sound and captions, the same bytes from the same seed."""
+"""The demo set: a seed goes in; short clips with sound, captions and slices come out."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

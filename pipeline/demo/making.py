@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from pipeline.console import Console
+from pipeline.core import Console, file_sha256, fresh_folder, record_sha256, write_json, write_text
 from pipeline.demo.drawing import frames
 from pipeline.demo.encoding import write_clip
 from pipeline.demo.grammar import captions
@@ -20,8 +20,6 @@ from pipeline.demo.motion import boxes
 from pipeline.demo.plan import HELD_OUT, Clip, plan
 from pipeline.demo.scene import FPS
 from pipeline.demo.sound import RATE, wave
-from pipeline.hashing import file_sha256, record_sha256
-from pipeline.publish import fresh_folder, write_json, write_text
 
 CAPTIONS_A_CLIP = 8
 MANIFEST = "manifest.json"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pipeline.metrics.ngram_vocabulary import MAX_ORDER, Floats, Ints, sum_by_order
 from pipeline.metrics.ngrams import Match, NgramIndex, as_index
-from pipeline.metrics.vocabulary import MAX_ORDER, Floats, Ints, sum_by_order
 
 TINY, SMALL = 1e-15, 1e-9  # the convention's guards against division by zero
 _STEPS = np.arange(MAX_ORDER)

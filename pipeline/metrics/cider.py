@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pipeline.metrics.ngram_vocabulary import Floats, Ints, Vocabulary, sum_by_order
 from pipeline.metrics.ngrams import Match, NgramIndex, as_index, ranges
-from pipeline.metrics.vocabulary import Floats, Ints, Vocabulary, sum_by_order
 
 SIGMA = 6.0  # of the Gaussian penalty on the difference in length
 SCALE = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from pipeline.errors import MissingToolError
+from pipeline.core import MissingToolError
 
 TOKENIZER = "tokenizer/stanford-corenlp-3.4.1.jar"
 METEOR = "meteor/meteor-1.5.jar"

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from pipeline.java import JavaError, JavaProcess, JavaRuntime
 from pipeline.metrics.jars import METEOR, jar_path
+from pipeline.metrics.java import JavaError, JavaProcess, JavaRuntime
 
 TIMEOUT = 300.0  # seconds until the next answer; the first one waits for tables that a busy machine loads slowly
 STATISTICS = 23  # numbers in the answer to a SCORE line

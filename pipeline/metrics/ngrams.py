@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.metrics.vocabulary import Ints, Vocabulary, pair, unpair
+from pipeline.metrics.ngram_vocabulary import Ints, Vocabulary, pair, unpair
 
 
 class Counts(NamedTuple):

@@ -8,11 +8,9 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
-from pipeline.editing import edited
-from pipeline.errors import UsageError
+from pipeline.core import UsageError, write_text
 from pipeline.papers.recipes import SECTIONS, extractor_entry, recipe_path
-from pipeline.params import PARAMS_FILE
-from pipeline.publish import write_text
+from pipeline.params import PARAMS_FILE, edited
 
 FORMER = "params.before{}.yaml"  # the first has no number
 

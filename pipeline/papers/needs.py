@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.cards import read_cards
-from pipeline.index import INDEX_FILE, read_index
+from pipeline.catalogue import read_cards
+from pipeline.data import INDEX_FILE, read_index
+from pipeline.extraction import sample
 from pipeline.papers.recipes import Recipe
 from pipeline.params import Dataset, Extract, Sampling, Schedule
-from pipeline.sampling import sample
 from pipeline.weights import availability, is_ready
 
 CORE = 25.0  # G multiply-adds a second of one core: I3D 22, Inception-V4 25, ResNet-152 32, measured eagerly

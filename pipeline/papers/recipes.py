@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from pipeline.cards import entry_of, read_card
-from pipeline.errors import UsageError
+from pipeline.catalogue import entry_of, read_card
+from pipeline.core import UsageError
 from pipeline.params import OWN_STORES, Assemble, Caption, Extract, Section, Slots, Train, read_yaml
 
 FOLDER = Path(__file__).parents[2] / "workflows/papers"

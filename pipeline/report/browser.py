@@ -9,17 +9,15 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
-from pipeline.console import Progress
+from pipeline.core import Progress, fresh_folder
+from pipeline.data import VideoIndex
 from pipeline.report.clips import choose, detail, list_entry
 from pipeline.report.films import Film, read_film, unread_film
 from pipeline.report.overlays import wanted_frames
 from pipeline.report.results import HEADLINE, Captions, Run
-
-if TYPE_CHECKING:
-    from pipeline.index import VideoIndex
 
 
 def folder_beside(page: Path) -> Path:
@@ -37,7 +35,6 @@ def write_videos(
     progress: Progress,
 ) -> int:
     """Publish all that the browser shows; `films` videos have pictures. Returns how many videos there are."""
-    from pipeline.publish import fresh_folder
 
     answered = {video for run in runs for video in run.answers.predictions}
     order = choose(answered, slices=captions.slices, count=len(answered))

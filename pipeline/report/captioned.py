@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.looks import without_looks
-from pipeline.own_videos import Captioned
+from pipeline.captioning import Captioned
 from pipeline.report.browser import inside, whole_entry
 from pipeline.report.page import page_environment, scripts_of, source_of
 from pipeline.report.results import Captions, Evaluation, Prediction, Predictions, Run, Scores
+from pipeline.results import without_looks
 
 
 def render(captioned: Captioned, *, dataset: str) -> str:

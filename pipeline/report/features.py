@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.errors import DamageError
-from pipeline.speeds import frames_per_second
-from pipeline.store.manifest import MANIFEST, failures_of, read_manifest
+from pipeline.cache import frames_per_second
+from pipeline.core import DamageError
+from pipeline.store import MANIFEST, failures_of, read_manifest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,13 @@ import io
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
-from pipeline.errors import FramescribeError
-
-if TYPE_CHECKING:
-    from pipeline.index import VideoIndex
+from pipeline.core import FramescribeError
+from pipeline.data import VideoIndex
+from pipeline.decoding import read_frames
 
 STRIP = 8  # frames of the filmstrip
 MOST = 40  # pictures of one video
@@ -55,7 +53,6 @@ def no_film(problem: str, *, size: tuple[int, int] = (4, 3), duration: float = 0
 
 def read_film(video: str, *, index: VideoIndex, wanted: Sequence[int] = ()) -> Film:
     """A video that cannot be read any more costs its pictures, not the report."""
-    from pipeline.decoding import read_frames
 
     row = index.rows.get(video)
     if row is None:

@@ -1,6 +1,7 @@
 """Where words looked as the page draws it: parts of a frame as shares of its sides, weights in thousandths.
 
-`views` turns the arrays of `pipeline.looks` into plain lists; frames are numbers of pictures in the video's film.
+`views` turns the arrays of `pipeline.results.attention_maps` into plain lists; frames are numbers of pictures in the
+video's film.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.looks import Looks
+from pipeline.results import Looks
 
 BOXES = 3  # of a frame: the strongest; the others would hide the picture
 

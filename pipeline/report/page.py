@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pipeline.papers.tables import PaperTable
+from pipeline.papers import PaperTable
 from pipeline.report.charts import Chart, chart
 from pipeline.report.features import StoreFacts
 from pipeline.report.figures import make_figures

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.papers.recipes import known_recipes, read_recipe
-from pipeline.papers.tables import Made, PaperTable, paper_tables
+from pipeline.papers import Made, PaperTable, known_recipes, paper_tables, read_recipe
 from pipeline.params import Params
 from pipeline.report.results import Evaluation, Sources, read_as, read_json, read_scores
 

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.errors import InputError
-from pipeline.looks import Looks, looks_path, read_looks
+from pipeline.core import InputError
 from pipeline.metrics import ORDER
+from pipeline.results import Looks, looks_path, read_looks
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pipeline.publish import write_text
+from pipeline.core import write_text
 from pipeline.report.results import Run, metric_names
 
 

@@ -3,191 +3,32 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.console import Console
-
-if TYPE_CHECKING:
-    from pipeline.corpus import Corpus
-    from pipeline.datasets import Annotations, Match
-    from pipeline.params import Assemble, Dataset
-    from pipeline.vocabulary import Vocabulary
-
-CATEGORIES = Path("features/category")
+from pipeline import datasets, params
+from pipeline.core import Console
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", type=Path, default=Path("data/index"), help="video index (default: %(default)s)")
     parser.add_argument("--store", type=Path, help="instead of an index: the videos of this feature store")
     parser.add_argument("--out", type=Path, default=Path("data/captions"), help="folder written (default: %(default)s)")
-    parser.add_argument("--categories", type=Path, default=CATEGORIES, help="store of classes (default: %(default)s)")
+    parser.add_argument(
+        "--categories", type=Path, default=Path("features/category"), help="store of classes (default: %(default)s)"
+    )
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.params import load_params
 
-    params = load_params()
-    return run(
-        dataset=params.dataset,
+    values = params.load_params()
+    return datasets.assemble_captions(
+        dataset=values.dataset,
         index=args.index,
         store=args.store,
         out=args.out,
         categories=args.categories,
-        params=params.assemble,
-        max_failed=params.decode.max_failed,
+        params=values.assemble,
+        max_failed=values.decode.max_failed,
         console=console,
     )
-
-
-def run(
-    *,
-    dataset: Dataset,
-    index: Path,
-    store: Path | None = None,
-    out: Path,
-    categories: Path | None = None,
-    params: Assemble,
-    max_failed: int = 0,
-    console: Console,
-) -> dict[str, Any]:
-    """Write captions, vocabulary and statistics into `out`, and the store of classes; return the statistics."""
-    from pipeline.corpus import write_corpus
-    from pipeline.datasets import load_annotations, match_videos, require_match
-    from pipeline.publish import write_json
-    from pipeline.vocabulary import Vocabulary
-
-    annotations = load_annotations(dataset)
-    good, bad = _in_store(store) if store else _in_index(index)
-    match = match_videos(annotations, [*good, *bad])
-    where = f"{dataset.annotations} and {store or index}"
-    require_match(match, annotations, unmatched=dataset.unmatched, where=where)
-    unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in bad]
-    _allow_unusable(unusable, max_failed=max_failed, console=console)
-    corpus = _corpus(annotations, match, unusable=set(unusable))
-    vocabulary = Vocabulary.build(corpus.sentences("train"), min_count=params.min_count)
-    statistics = _statistics(corpus, vocabulary, max_words=params.max_words) | {
-        "captions_without_video": len(match.without_video),
-        "videos_without_captions": len(match.without_captions),
-        "could_not_be_decoded": len(unusable),
-    }
-    write_corpus(out, corpus)
-    write_json(out / "vocabulary.json", vocabulary.to_json())
-    write_json(out / "statistics.json", statistics)
-    if categories is not None:
-        _write_categories(categories, corpus.categories)
-    _show(statistics, console)
-    return statistics
-
-
-def _write_categories(folder: Path, categories: dict[str, str]) -> None:
-    """One row a video, one-hot: the class that the data set gives the whole video. Empty where it gives none."""
-    import numpy as np
-
-    from pipeline.store import VideoFeatures, rows_of, write_store
-
-    names = sorted(set(categories.values()), key=lambda name: (len(name), name))  # 9 before 10
-    one_hot = dict(zip(names, np.eye(len(names), dtype=np.float32), strict=True))
-    videos = {
-        id_: VideoFeatures(tensors={"label": one_hot[name][None]}, rows=rows_of(1)) for id_, name in categories.items()
-    }
-    write_store(folder, videos, fingerprint={"extractor": "category", "classes": names})
-
-
-def _in_index(folder: Path) -> tuple[set[str], set[str]]:
-    """Videos that could be decoded, and those that could not."""
-    from pipeline.index import read_index
-
-    index = read_index(folder)
-    return set(index.rows), set(index.quarantined)
-
-
-def _in_store(folder: Path) -> tuple[set[str], set[str]]:
-    """The same of features whose videos are not here."""
-    from pipeline.store import open_store
-
-    store = open_store(folder)
-    return set(store), set(store.manifest["failures"])
-
-
-def _allow_unusable(ids: list[str], *, max_failed: int, console: Console) -> None:
-    """A video that could not be decoded is known to be missing; how many may be is the user's decision."""
-    from pipeline.errors import TooManyFailedError
-    from pipeline.ids import named
-
-    if len(ids) > max_failed:
-        raise TooManyFailedError(
-            f"annotated videos that could not be decoded ({len(ids)}): {named(ids)};"
-            f" decode.max_failed allows {max_failed}",
-            hint="repair the files, or raise decode.max_failed in params.yaml",
-        )
-    if ids:
-        console.say(f"left out, could not be decoded ({len(ids)}): {named(ids)}")
-
-
-def _corpus(annotations: Annotations, match: Match, *, unusable: set[str]) -> Corpus:
-    """Only usable videos, under the ids of the index, with the sentences that have a word in them."""
-    from pipeline.corpus import Corpus
-    from pipeline.errors import InputError
-    from pipeline.vocabulary import tokenize
-
-    usable = {id_: file for id_, file in match.files.items() if id_ not in unusable}
-    splits = {split: [id_ for id_ in ids if id_ in usable] for split, ids in annotations.splits.items()}
-    if not (splits["train"] and splits["val"]):
-        raise InputError("no train or no val video could be decoded", hint="look at quarantine.jsonl in the index")
-    chosen = [id_ for ids in splits.values() for id_ in ids]
-    captions = {usable[id_]: [text for text in annotations.captions[id_] if tokenize(text)] for id_ in chosen}
-    _refuse_wordless(captions)
-    return Corpus(
-        splits={split: [usable[id_] for id_ in ids] for split, ids in splits.items()},
-        captions=captions,
-        slices={usable[id_]: annotations.slices[id_] for id_ in chosen if id_ in annotations.slices},
-        categories={usable[id_]: annotations.categories[id_] for id_ in chosen if id_ in annotations.categories},
-    )
-
-
-def _refuse_wordless(captions: dict[str, list[str]]) -> None:
-    from pipeline.errors import InputError
-    from pipeline.ids import named
-
-    wordless = [id_ for id_, found in captions.items() if not found]
-    if wordless:
-        raise InputError(f"videos whose captions have no word in a-z or 0-9 ({len(wordless)}): {named(wordless)}")
-
-
-def _statistics(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> dict[str, Any]:
-    return {
-        "vocabulary": len(vocabulary),
-        "splits": {
-            split: {"videos": len(corpus.splits[split]), **_of_captions(corpus.sentences(split), vocabulary, max_words)}
-            for split in corpus.splits
-        },
-    }
-
-
-def _of_captions(captions: Iterable[str], vocabulary: Vocabulary, max_words: int) -> dict[str, float | int]:
-    from pipeline.vocabulary import tokenize
-
-    sentences = [tokenize(caption) for caption in captions]
-    words = [word for sentence in sentences for word in sentence]
-    known = sum(word in vocabulary for word in words)
-    return {
-        "captions": len(sentences),
-        "words": len(words),
-        "known_words": round(known / len(words), 6) if words else 0.0,  # share of running words
-        "unknown_distinct_words": len({word for word in words if word not in vocabulary}),
-        "mean_length": round(len(words) / len(sentences), 3) if sentences else 0.0,
-        "longest": max(map(len, sentences), default=0),
-        "longer_than_max_words": sum(len(sentence) > max_words for sentence in sentences),
-    }
-
-
-def _show(statistics: dict[str, Any], console: Console) -> None:
-    columns = ["videos", "captions", "known_words", "mean_length", "longest"]
-    rows = [[split, *(found[column] for column in columns)] for split, found in statistics["splits"].items()]
-    console.table(["split", *(column.replace("_", " ") for column in columns)], rows)
-    console.say(f"vocabulary: {statistics['vocabulary']} words")
-    for problem in ("captions_without_video", "videos_without_captions"):
-        if statistics[problem]:
-            console.say(f"left out, {problem.replace('_', ' ')}: {statistics[problem]}")

@@ -6,16 +6,11 @@ Several runs, such as the seeds of one model, are trained at once, as many as th
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
-from pipeline.console import Console
-from pipeline.errors import UsageError
-from pipeline.execution import Executor
-
-if TYPE_CHECKING:
-    from pipeline.params import Train
+from pipeline import params, training
+from pipeline.core import Console, UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,71 +21,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from pipeline.params import load_params, pick
 
-    params, machine = load_params(), args.machine()
+    values, machine = params.load_params(), args.machine()
     for name in args.run:
-        pick(params.train, name, kind="run")
+        params.pick(values.train, name, kind="run")
     if len(args.run) == 1:
-        work = TrainRun(args.captions, device=machine.device, out=args.out, curves=args.curves)
+        work = training.TrainRun(args.captions, device=machine.device, out=args.out, curves=args.curves)
         return work.train(args.run[0], console=console)
     if args.out is not None or args.curves is not None:
         raise UsageError("--out and --curves are for one RUN")
-    return _at_once(args.run, TrainRun(args.captions, device=machine.device), machine.executor, console=console)
-
-
-@dataclass(frozen=True)
-class TrainRun:
-    """Work for an executor."""
-
-    captions: Path
-    device: str
-    out: Path | None = None
-    curves: Path | None = None
-    takes_hours: ClassVar[bool] = True
-
-    def __call__(self, name: str) -> dict[str, Any]:
-        return self.train(name, console=Console(quiet=True))
-
-    def train(self, name: str, *, console: Console) -> dict[str, Any]:
-        from pipeline.params import load_params
-
-        params = load_params()
-        return run(
-            name,
-            captions=self.captions,
-            out=self.out or Path("runs") / name,
-            curves=self.curves or Path("metrics") / name / "curves.csv",
-            params=params.train[name],
-            max_words=params.assemble.max_words,
-            device=self.device,
-            console=console,
-        )
-
-
-def _at_once(names: list[str], work: TrainRun, executor: Executor, *, console: Console) -> dict[str, Any]:
-    found = {}
-    with console.progress("train", len(names)) as progress:
-        for summary in executor.map(work, names):
-            found[summary["run"]] = summary
-            progress.advance(note=summary["run"])
-    rows = [(name, found[name]["epochs"], found[name]["best_epoch"], found[name]["val_cider"]) for name in names]
-    console.table(("run", "epochs", "best", "validation CIDEr-D"), rows)
-    return {"runs": found}
-
-
-def run(
-    name: str, *, captions: Path, out: Path, curves: Path, params: Train, max_words: int, device: str, console: Console
-) -> dict[str, Any]:
-    from pipeline.publish import write_text
-    from pipeline.runs import prepare, publish_run
-    from pipeline.training import curves_csv
-
-    trainer = prepare(params, captions=captions, max_words=max_words, device=device)
-    with console.progress(f"train {name}", sum(stage.epochs for stage in params.stages)) as progress:
-        history = trainer.run(progress)
-    publish_run(out, name, trainer, history)
-    write_text(curves, curves_csv(history))
-    best = history.best
-    console.say(f"{out}: best epoch {best.epoch} of {len(history.epochs)}, validation CIDEr-D {best.val_cider:.3f}")
-    return {"run": name, "epochs": len(history.epochs), "best_epoch": best.epoch, "val_cider": best.val_cider}
+    return training.train_at_once(
+        args.run, training.TrainRun(args.captions, device=machine.device), machine.executor, console=console
+    )

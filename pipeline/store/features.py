@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.errors import InputError
-from pipeline.store.tensors import TensorFile
+from pipeline.core import InputError
+from pipeline.store.tensor_file import TensorFile
 
 ROW_COLUMNS = {  # column -> what it says
     "first_frame": "int64: first real frame of the row, counted from 0; -1 when unknown",

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pipeline.errors import DamageError, InputError
-from pipeline.hashing import SEAL, record_sha256, seal_is_whole, sealed
-from pipeline.publish import write_bytes
+from pipeline.core import SEAL, DamageError, InputError, record_sha256, seal_is_whole, sealed, write_bytes
 from pipeline.store.features import ROW_COLUMNS
-from pipeline.store.tensors import Written
+from pipeline.store.tensor_file import Written
 
 SCHEMA = 2
 MANIFEST = "store.json"

@@ -8,10 +8,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.errors import DamageError, InputError
+from pipeline.core import DamageError, InputError
+from pipeline.remote import is_url
 from pipeline.store.features import StoredFeatures, VideoFeatures
 from pipeline.store.manifest import Failure, read_manifest, shard_key, shard_name, shard_of
-from pipeline.store.tensors import TensorFile
+from pipeline.store.push_pull import mirror
+from pipeline.store.tensor_file import TensorFile
 
 OPEN_SHARDS = 256  # kept open at once: each holds a file descriptor
 
@@ -80,7 +82,5 @@ def open_store(place: Path | str) -> Store:
 
 
 def local_folder(place: Path | str) -> Path:
-    from pipeline.objects.stores import mirror
-    from pipeline.objects.transfer import is_url
 
     return mirror(place) if isinstance(place, str) and is_url(place) else Path(place)

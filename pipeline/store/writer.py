@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.errors import InputError
-from pipeline.publish import fresh_folder
+from pipeline.core import InputError, fresh_folder
 from pipeline.store.features import VideoFeatures
 from pipeline.store.manifest import (
     MANIFEST,
@@ -23,7 +22,7 @@ from pipeline.store.manifest import (
     shard_of,
     write_manifest,
 )
-from pipeline.store.tensors import Spec, Written, spec_of, write_tensors
+from pipeline.store.tensor_file import Spec, Written, spec_of, write_tensors
 
 
 def write_store(

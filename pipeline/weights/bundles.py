@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.errors import DamageError, InputError, MissingToolError
+from pipeline.core import DamageError, InputError, MissingToolError
 from pipeline.weights.conversion import identify
 from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, open_converted, status, write_converted
 from pipeline.weights.instructions import fetch_command, how_to_get

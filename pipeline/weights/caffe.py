@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.errors import InputError
+from pipeline.core import InputError
 
 SIZES = {1: "num", 2: "channels", 3: "length", 4: "height", 5: "width"}  # fields of C3D's BlobProto
 DATA = 6

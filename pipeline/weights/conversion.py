@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.errors import InputError
-from pipeline.store.tensors import spec_of
+from pipeline.core import InputError
+from pipeline.store import spec_of
 from pipeline.weights.converted import FIRST_USE, WEIGHTS_FOLDER, converted_path, origin, write_converted
 from pipeline.weights.reading import LIMIT, read_published
 from pipeline.weights.registry import Digests, Source, Weights, entry

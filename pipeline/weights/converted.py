@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pipeline.errors import DamageError
-from pipeline.store.tensors import Spec, TensorFile, order, write_tensors
+from pipeline.core import DamageError
+from pipeline.store import Spec, TensorFile, order, write_tensors
 from pipeline.weights.instructions import fetch_command, missing
 from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Digests, Weights, entry
 

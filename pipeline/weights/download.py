@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 from urllib.parse import urlsplit
 
-from pipeline.console import Console, Progress
-from pipeline.errors import InputError, MissingToolError
-from pipeline.publish import named_when_full
+from pipeline.core import Console, InputError, MissingToolError, Progress, named_when_full
 from pipeline.weights.reading import LIMIT
 
 TIMEOUT = 30.0  # seconds without a byte

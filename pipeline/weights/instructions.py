@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.errors import MissingToolError
+from pipeline.core import MissingToolError
 from pipeline.weights.registry import WITHOUT_FILE, Source, entry, with_parts
 
 DOWNLOADS = "downloads"  # folder in the weights folder where published files are put

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from pipeline.errors import MissingToolError, UsageError
+from pipeline.core import MissingToolError, UsageError
 from pipeline.weights.registry import REGISTRY, Source, Weights, entry
 
 FREE = ("apache-2.0", "mit", "bsd-3-clause", "cc-by-4.0")  # licences that ask for no more than names

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.console import Console
-from pipeline.errors import InputError, MissingToolError, UsageError
+from pipeline.core import Console, InputError, MissingToolError, UsageError
 from pipeline.weights.bundles import assemble, part_of
 from pipeline.weights.conversion import import_bytes
 from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, status

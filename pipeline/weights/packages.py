@@ -9,8 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from pipeline.archives import UNREADABLE
-from pipeline.errors import InputError, MissingToolError
+from pipeline.core import UNREADABLE, InputError, MissingToolError
 from pipeline.weights.reading import LIMIT
 from pipeline.weights.registry import Package
 

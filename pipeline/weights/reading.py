@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.archives import UNREADABLE
-from pipeline.errors import InputError
-from pipeline.unpickling import Dtype, read_arrays, scalar
+from pipeline.core import UNREADABLE, InputError
 from pipeline.weights.caffe import read_blob
+from pipeline.weights.safe_pickle import Dtype, read_arrays, scalar
 
 LIMIT = 4 * 2**30  # bytes of a file, packed or unfolded: several times the largest in the registry
 

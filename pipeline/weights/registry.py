@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ruamel.yaml import YAML
 
-from pipeline.errors import UsageError
+from pipeline.core import UsageError
 
 RANDOM = "random"  # must be asked for by name; whatever uses it is called untrained
 NONE = "none"  # for a method that has no weights, such as TV-L1

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.console import Console
+from pipeline.core.console import Console
 from tests.store.making import add_toy_family, write_clips
-from workflows.distributing import DaskExecutor
-from workflows.profiles import Node
+from workflows.cluster.executor import DaskExecutor
+from workflows.profiles.schema import Node
 
 pytest.importorskip("distributed")
 QUIET = Console(quiet=True)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.store.making import content, extracted
-from workflows.distributing import DaskExecutor
+from workflows.cluster.executor import DaskExecutor
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 
 from tests.cluster.conftest import QUIET
 from tests.cluster.sockets import free_port
-from workflows.distributing import DaskExecutor
-from workflows.profiles import Existing
+from workflows.cluster.executor import DaskExecutor
+from workflows.profiles.schema import Existing
 
 ROOT = Path(__file__).parents[2]
 SCHEDULER = {"ALLOWED_FAILURES": "0", "WORKER_SATURATION": "1.0"}  # as docs/cluster.md asks for

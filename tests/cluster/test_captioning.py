@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.params import Caption
-from pipeline.stages import caption
+from pipeline.captioning import caption
+from pipeline.params.caption import Caption
 from tests.cluster.conftest import QUIET, Workers, journal
 from tests.cluster.disturbing import Disturbed, worker_processes
 from tests.test_speaking import TESTED, make_runs, written
@@ -17,14 +17,14 @@ def captioned(out: str, executor: object) -> dict[str, bytes]:
     speakers = {"one": [Path("runs/one")], "both": [Path("runs/one"), Path("runs/two")]}
     outs = {name: Path(out, f"{name}.json") for name in speakers}
     settings = {"captions": Path("data/captions"), "params": Caption(beam=2, max_words=6), "device": "cpu"}
-    summaries = caption.run(speakers, outs=outs, executor=executor, console=QUIET, **settings)  # type: ignore[arg-type]
+    summaries = caption.caption_runs(speakers, outs=outs, executor=executor, console=QUIET, **settings)  # type: ignore[arg-type]
     assert {facts["videos"] for facts in summaries.values()} == {TESTED}
     return written(out, *speakers)
 
 
 @pytest.mark.slow
 def test_the_number_of_workers_changes_no_byte(workers: Workers, tmp_path: Path) -> None:
-    from pipeline.execution import InProcess
+    from pipeline.core.executors import InProcess
 
     make_runs(tmp_path)
     here = captioned("here", InProcess())

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from workflows.checking import Answer, Question, _ask, _judged, versions
-from workflows.pieces import Place
-from workflows.profiles import Node
+from workflows.cluster.checking import Answer, Question, _ask, _judged, versions
+from workflows.cluster.worker import Place
+from workflows.profiles.schema import Node
 
 QUESTION = Question(Place(Path("/project")), "token", ("i3d",), "cuda")
 FIT = Answer("node1", 7, versions(), "A100", "token", {"i3d": "5afe"}, 0.0)

@@ -13,10 +13,10 @@ import dask
 import psutil
 import pytest
 
-from pipeline.errors import DiskFullError
-from pipeline.index import read_index
-from pipeline.params import Decode
-from pipeline.stages import decode
+from pipeline.core.errors import DiskFullError
+from pipeline.data.index import read_index
+from pipeline.decoding import decode
+from pipeline.params.decode import Decode
 from tests.clips import write_absurd_length, write_late_start
 from tests.cluster.conftest import QUIET, Workers, journal
 from tests.cluster.disturbing import Disturbed, cached, undisturbed, worker_processes
@@ -83,7 +83,9 @@ def test_a_hanging_and_an_aborting_clip_among_good_ones(count: int, workers: Wor
     params = Decode(max_failed=2, stall=6.0)
     with dask.config.set({"distributed.worker.preload": ["tests.cluster.reckless"]}):
         executor = workers(2, videos_per_task=3)
-        decode.run(videos=tmp_path / "videos", out=tmp_path / "out", params=params, executor=executor, console=QUIET)
+        decode.decode_videos(
+            videos=tmp_path / "videos", out=tmp_path / "out", params=params, executor=executor, console=QUIET
+        )
     index = read_index(tmp_path / "out")
     assert len(index.rows) == count
     assert {row.id: row.reason for row in index.quarantined.values()} == {"hangs": "timeout", "aborts": "memory"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import UsageError
+from pipeline.core.errors import UsageError
 from tests.cluster.conftest import Workers, journal
 from tests.cluster.tasks import Slow, Troublesome
 from tests.store.making import content, extracted, index_of

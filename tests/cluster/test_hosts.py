@@ -18,7 +18,7 @@ from tests.cluster.holding import ENOUGH, HOLD
 from tests.cluster.hosts import Hosts, network
 from tests.cluster.sockets import listeners
 from tests.store.making import TOY, index_of, write_clips
-from workflows.certificates import make_certificates
+from workflows.cluster.certificates import make_certificates
 
 PORT = "8786"
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {"toy": TOY}, "train": {}}
@@ -107,8 +107,8 @@ def worker_count(hosts: Hosts, folder: Path) -> int:
     """As the scheduler sees it, asked over TLS from its own host."""
     code = (
         "from distributed import Client\n"
-        "from workflows.clusters import security_of\n"
-        "from workflows.profiles import load_profile\n"
+        "from workflows.cluster.start import security_of\n"
+        "from workflows.profiles.schema import load_profile\n"
         "profile = load_profile('tls.yaml')\n"
         "client = Client(profile.address, security=security_of(profile), timeout=60)\n"
         "print(len(client.run(int)))\n"

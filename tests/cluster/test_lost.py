@@ -14,7 +14,7 @@ from signal import SIGINT, SIGKILL
 import psutil
 import pytest
 
-from pipeline.errors import ClusterError
+from pipeline.core.errors import ClusterError
 from tests.cluster.conftest import Workers, journal
 from tests.cluster.disturbing import Disturbed, cached, undisturbed
 from tests.cluster.holding import ENOUGH, HOLD

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import ClusterError
+from pipeline.core.errors import ClusterError
 from tests.cluster.disturbing import Disturbed, cached, undisturbed
 from tests.cluster.site import Site
 from tests.store.making import extracted, index_of

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import scoring
-from pipeline.execution import HERE
-from pipeline.java import VARIABLE
+from pipeline.core.executors import HERE
+from pipeline.evaluation import run_scores
+from pipeline.metrics.java import VARIABLE
 from tests.cluster.conftest import Workers, journal
 from tests.metrics.test_scoring import SAID, make_predictions, scored
 
@@ -20,7 +20,7 @@ def test_runs_scored_by_workers_have_the_numbers_of_one_process(
     monkeypatch.setenv(VARIABLE, "none")
     make_predictions(tmp_path, meteor=False)
     here = scored(HERE, list(SAID))
-    monkeypatch.setattr(scoring, "WORTH", 1)
+    monkeypatch.setattr(run_scores, "WORTH", 1)
 
     assert scored(workers(2), list(SAID)) == here
 

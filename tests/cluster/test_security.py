@@ -15,14 +15,14 @@ import psutil
 import pytest
 
 from pipeline.cli import main
-from pipeline.console import Console
-from pipeline.errors import InputError, UsageError
+from pipeline.core.console import Console
+from pipeline.core.errors import InputError, UsageError
 from tests.cluster.conftest import QUIET, Workers
 from tests.cluster.sockets import listeners
-from workflows.certificates import ROLES, make_certificates
-from workflows.clusters import security_of
-from workflows.distributing import DaskExecutor
-from workflows.profiles import Node, load_profile
+from workflows.cluster.certificates import ROLES, make_certificates
+from workflows.cluster.executor import DaskExecutor
+from workflows.cluster.start import security_of
+from workflows.profiles.schema import Node, load_profile
 
 LISTENERS = 4  # at least: the scheduler, its page, and a worker with its nanny
 

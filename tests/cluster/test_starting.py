@@ -19,10 +19,10 @@ import pytest
 
 from tests.cluster.conftest import QUIET
 from tests.cluster.sockets import free_port, listeners
-from workflows.certificates import make_certificates
-from workflows.clusters import _queue
-from workflows.distributing import DaskExecutor
-from workflows.profiles import Queue, Ssh
+from workflows.cluster.certificates import make_certificates
+from workflows.cluster.executor import DaskExecutor
+from workflows.cluster.start import _queue
+from workflows.profiles.schema import Queue, Ssh
 
 SBATCH = """#!/bin/sh
 cp "$1" script && cp "$1" "script.$$"  # its own is gone as soon as this ends

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.console import Console
-from pipeline.errors import WorkerDiedError
+from pipeline.core.console import Console
+from pipeline.core.errors import WorkerDiedError
 from tests.cluster.conftest import Workers
 from tests.cluster.tasks import Troublesome, dies
 from tests.store.making import TOY, index_of
-from workflows.distributing import DaskExecutor
+from workflows.cluster.executor import DaskExecutor
 
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {"toy": TOY}, "train": {}}
 

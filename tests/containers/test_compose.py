@@ -18,9 +18,9 @@ from ruamel.yaml import YAML
 from tests.cluster.sockets import listeners
 from tests.containers.dockerfile import ROOT
 from tests.containers.processes import free_port, running
-from workflows.certificates import make_certificates
-from workflows.clusters import opened
-from workflows.profiles import Existing, load_profile
+from workflows.cluster.certificates import make_certificates
+from workflows.cluster.start import opened
+from workflows.profiles.schema import Existing, load_profile
 
 COMPOSE = ROOT / "docker/compose.yaml"
 

@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.containers.dockerfile import ROOT
-from workflows import profiles
+from workflows.profiles import schema
 
 MANIFESTS: list[dict[str, Any]] = list(YAML(typ="safe").load_all(ROOT / "docker/kubernetes.yaml"))
 
@@ -88,11 +88,11 @@ def test_the_page_of_a_worker_is_for_its_pod_alone() -> None:
 def test_the_profile_reaches_the_service(tmp_path: Path) -> None:
     (config,) = [manifest for manifest in MANIFESTS if manifest["kind"] == "ConfigMap"]
     (tmp_path / "profile.yaml").write_text(config["data"]["profile.yaml"])
-    profile = profiles.load_profile(str(tmp_path / "profile.yaml"))
+    profile = schema.load_profile(str(tmp_path / "profile.yaml"))
     runner = next(each for each in containers() if each["name"] == "runner")
     mounts = {mount["name"]: mount["mountPath"] for mount in runner["volumeMounts"]}
 
-    assert isinstance(profile, profiles.Existing)
+    assert isinstance(profile, schema.Existing)
     assert profile.address == "tls://framescribe-scheduler:8786"
     assert str(profile.certificates) == mounts["certs"]
-    assert {"name": profiles.VARIABLE, "value": f"{mounts['profile']}/profile.yaml"} in runner["env"]
+    assert {"name": schema.VARIABLE, "value": f"{mounts['profile']}/profile.yaml"} in runner["env"]

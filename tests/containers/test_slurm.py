@@ -26,8 +26,8 @@ wait
 ASK_THE_WORKERS = """
 import json, os, sys
 from pathlib import Path
-from workflows.clusters import opened
-from workflows.profiles import load_profile
+from workflows.cluster.start import opened
+from workflows.profiles.schema import load_profile
 profile = load_profile()
 with opened(profile, seconds=120) as client:
     client.wait_for_workers(2, timeout=120)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.params import load_params
+from pipeline.params.file import load_params
 
 PARAMS = """\
 # What changes results.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.errors import InputError, UsageError
 from pipeline.datasets import load_annotations
 from pipeline.datasets.msrvtt import load_msrvtt
-from pipeline.errors import InputError, UsageError
-from pipeline.params import Dataset
+from pipeline.params.dataset import Dataset
 
 REAL = Path(__file__).parents[3] / "shared/data/msrvtt"
 

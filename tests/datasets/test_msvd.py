@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.errors import InputError
 from pipeline.datasets import load_annotations, match_videos
 from pipeline.datasets.msvd import load_msvd
-from pipeline.errors import InputError
-from pipeline.params import Dataset
+from pipeline.params.dataset import Dataset
 
 REAL = Path(__file__).parents[3] / "shared/data/msvd"
 HEADER = "VideoID,Start,End,WorkerID,Source,AnnotationTime,Language,Description"

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from pipeline.core.errors import InputError
 from pipeline.datasets import load_annotations
-from pipeline.errors import InputError
-from pipeline.params import Dataset
+from pipeline.params.dataset import Dataset
 
 VATEX = {
     "vatex_training_v1.0.json": ["aaa_000001_000011", "bbb_000001_000011"],

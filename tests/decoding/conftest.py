@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.hashing import file_sha256
+from pipeline.data.index import VideoRow
 from pipeline.decoding import Limits, inspect_video
 from pipeline.decoding.findings import row_from
-from pipeline.hashing import file_sha256
-from pipeline.index import VideoRow
 from tests.decoding.catalogue import CASES
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"

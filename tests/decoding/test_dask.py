@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.decoding import DecodeError, Limits, guard, read_frames
-from pipeline.index import VideoRow
+from pipeline.core.reasons import DecodeError
+from pipeline.data.index import VideoRow
+from pipeline.decoding import Limits, guard, read_frames
 from tests.clips import judged_frames
 from tests.decoding.test_guard import ROGUE
 

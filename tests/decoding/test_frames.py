@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from pipeline.decoding import DecodeError, read_frames, reader
-from pipeline.index import VideoRow
+from pipeline.core.reasons import DecodeError
+from pipeline.data.index import VideoRow
+from pipeline.decoding import read_frames, reader
 from tests.clips import judged_frames, picture
 from tests.decoding.catalogue import USABLE
 from tests.decoding.conftest import SHARED

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.console import Console
-from pipeline.decoding import REASONS, read_frames
-from pipeline.index import read_index
-from pipeline.params import Decode
-from pipeline.stages import decode
+from pipeline.core.console import Console
+from pipeline.core.reasons import REASONS
+from pipeline.data.index import read_index
+from pipeline.decoding import decode, read_frames
+from pipeline.params.decode import Decode
 from tests.clips import tone, write_clip
 
 Clip = Callable[[str], Path]
@@ -54,7 +54,7 @@ def check(count: int, tmp_path: Path, *, seed: int) -> None:
     folder.mkdir()
     for number in range(count):
         (folder / f"{number:04}.bin").write_bytes(mutant(originals[number % len(originals)], random))
-    decode.run(videos=folder, out=tmp_path / "out", params=LIMITS, workers=2, console=Console(quiet=True))
+    decode.decode_videos(videos=folder, out=tmp_path / "out", params=LIMITS, workers=2, console=Console(quiet=True))
     index = read_index(tmp_path / "out")
     assert len(index.rows) + len(index.quarantined) == count
     assert {row.reason for row in index.quarantined.values()} <= REASONS.keys()

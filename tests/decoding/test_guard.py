@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.decoding import DecodeError, Limits, guard, inspect_video, read_frames
-from pipeline.index import VideoRow
+from pipeline.core.reasons import DecodeError
+from pipeline.data.index import VideoRow
+from pipeline.decoding import Limits, guard, inspect_video, read_frames
 from tests.clips import judged_frames, write_clip
 from tests.dying import wait_for_the_end
 

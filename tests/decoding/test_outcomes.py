@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.console import Console
-from pipeline.decoding import REASONS, DecodeError, inspect_video
+from pipeline.core.console import Console
+from pipeline.core.reasons import REASONS, DecodeError
+from pipeline.data.index import VideoRow, read_index
+from pipeline.decoding import decode, inspect_video
 from pipeline.decoding.findings import WARNINGS
-from pipeline.index import VideoRow, read_index
-from pipeline.params import Decode
-from pipeline.stages import decode
+from pipeline.params.decode import Decode
 from tests.clips import write_clip
 from tests.decoding.catalogue import CASES, USABLE
 
@@ -79,7 +79,9 @@ def test_pixels_are_limited_before_decoding(tmp_path: Path) -> None:
 def test_the_corpus_has_the_outcomes_of_its_truth(corpus: Path, tmp_path: Path) -> None:
     truth = json.loads((corpus / "truth.json").read_text())
     before = peak_mb()
-    decode.run(videos=corpus, out=tmp_path, params=Decode(max_failed=100), workers=2, console=Console(quiet=True))
+    decode.decode_videos(
+        videos=corpus, out=tmp_path, params=Decode(max_failed=100), workers=2, console=Console(quiet=True)
+    )
     index = read_index(tmp_path)
     by_name = {Path(row.path).name: row for row in [*index.rows.values(), *index.quarantined.values()]}
     assert by_name.keys() == truth.keys()

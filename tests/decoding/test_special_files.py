@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.console import Console
-from pipeline.decoding import DecodeError, inspect_video, read_frames
-from pipeline.errors import InputError
-from pipeline.index import read_index
-from pipeline.params import Decode
-from pipeline.stages import decode
+from pipeline.core.console import Console
+from pipeline.core.errors import InputError
+from pipeline.core.reasons import DecodeError
+from pipeline.data.index import read_index
+from pipeline.decoding import decode, inspect_video, read_frames
+from pipeline.params.decode import Decode
 from tests.clips import write_clip
 
 NAMES = [
@@ -52,7 +52,7 @@ def test_special_files_are_refused_among_good_ones(tmp_path: Path, monkeypatch: 
     write_clip(videos / "good.mp4", frames=3)
     (videos / "folder.mp4").mkdir()
     write_clip(videos / "folder.mp4" / "inside.mp4", frames=3)
-    decode.run(videos=videos, out=tmp_path / "out", params=Decode(max_failed=9), console=Console(quiet=True))
+    decode.decode_videos(videos=videos, out=tmp_path / "out", params=Decode(max_failed=9), console=Console(quiet=True))
     index = read_index(tmp_path / "out")
     assert {row.id: row.reason for row in index.quarantined.values()} == expected
     assert list(index.rows) == ["good", "inside"]
@@ -95,7 +95,7 @@ def test_strange_names_are_only_names(
     for name in NAMES:
         (videos / os.fsdecode(name)).write_bytes(source.read_bytes())
     monkeypatch.chdir(videos)
-    decode.run(videos=Path(), out=tmp_path / "out", params=Decode(), console=Console())
+    decode.decode_videos(videos=Path(), out=tmp_path / "out", params=Decode(), console=Console())
     index = read_index(tmp_path / "out")
     assert {row.path for row in index.rows.values()} == {os.fsdecode(name) for name in NAMES}
     for row in index.rows.values():
@@ -106,7 +106,7 @@ def test_strange_names_are_only_names(
 
 def test_quarantined_strange_names_can_be_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / os.fsdecode(b"bad \xff\n.mp4")).write_bytes(b"")
-    decode.run(videos=tmp_path, out=tmp_path / "out", params=Decode(max_failed=1), console=Console())
+    decode.decode_videos(videos=tmp_path, out=tmp_path / "out", params=Decode(max_failed=1), console=Console())
     printed = capsys.readouterr().out
     printed.encode()
     assert "bad \\xff\\n" in printed

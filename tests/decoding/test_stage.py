@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cache_folders import cache_folder
 from pipeline.cli import main
-from pipeline.console import Console
-from pipeline.decoding import cache, guard
-from pipeline.errors import InputError, TooManyFailedError
-from pipeline.index import read_index
-from pipeline.params import Decode
-from pipeline.stages import decode
+from pipeline.core.cache_dirs import cache_folder
+from pipeline.core.console import Console
+from pipeline.core.errors import InputError, TooManyFailedError
+from pipeline.data.index import read_index
+from pipeline.decoding import decode, decode_cache, guard
+from pipeline.params.decode import Decode
 from tests.clips import write_clip
 from tests.decoding.catalogue import CASES
 
@@ -36,7 +35,7 @@ def videos(tmp_path: Path, clip: Clip) -> Path:
 
 
 def run(videos: Path, out: Path, **details: int) -> dict[str, object]:
-    return decode.run(videos=videos, out=out, params=Decode(max_failed=9), console=QUIET, **details)
+    return decode.decode_videos(videos=videos, out=out, params=Decode(max_failed=9), console=QUIET, **details)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -67,7 +66,7 @@ def test_a_renamed_or_touched_file_is_not_decoded_again(
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("a known video was decoded again")
 
-    monkeypatch.setattr(cache, "inspect_video", fail)
+    monkeypatch.setattr(decode_cache, "inspect_video", fail)
     assert run(videos, tmp_path / "out")["known"] == 5
     rows = read_index(tmp_path / "out").rows
     assert "renamed" in rows
@@ -77,8 +76,10 @@ def test_a_renamed_or_touched_file_is_not_decoded_again(
 def test_a_new_video_costs_one_video(videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(videos, tmp_path / "out")
     examined: list[str] = []
-    original = cache.inspect_video
-    monkeypatch.setattr(cache, "inspect_video", lambda path, **rest: examined.append(path) or original(path, **rest))
+    original = decode_cache.inspect_video
+    monkeypatch.setattr(
+        decode_cache, "inspect_video", lambda path, **rest: examined.append(path) or original(path, **rest)
+    )
     write_clip(videos / "new.mp4", frames=7)
     run(videos, tmp_path / "out")
     assert examined == [str(videos / "new.mp4")]
@@ -92,9 +93,11 @@ def test_copies_of_a_video_are_decoded_once(tmp_path: Path, clip: Clip, monkeypa
         shutil.copy(clip("good.mp4"), folder / f"good_{number:02}.mp4")
         shutil.copy(clip("page.mp4"), folder / f"page_{number:02}.mp4")
     examined: list[str] = []
-    original = cache.inspect_video
-    monkeypatch.setattr(cache, "inspect_video", lambda path, **rest: examined.append(path) or original(path, **rest))
-    decode.run(videos=folder, out=tmp_path / "out", params=Decode(max_failed=12), workers=4, console=QUIET)
+    original = decode_cache.inspect_video
+    monkeypatch.setattr(
+        decode_cache, "inspect_video", lambda path, **rest: examined.append(path) or original(path, **rest)
+    )
+    decode.decode_videos(videos=folder, out=tmp_path / "out", params=Decode(max_failed=12), workers=4, console=QUIET)
     index = read_index(tmp_path / "out")
     assert (len(index.rows), len(index.quarantined), len(examined)) == (12, 12, 2)
     assert all(row.path in row.message for row in index.quarantined.values())
@@ -102,7 +105,7 @@ def test_copies_of_a_video_are_decoded_once(tmp_path: Path, clip: Clip, monkeypa
 
 def test_a_stopped_run_goes_on(videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was finished before Ctrl-C is not done again, and the index is that of a run in one go."""
-    original = cache.inspect_video
+    original = decode_cache.inspect_video
     done: list[str] = []
 
     def interrupted(path: str, **rest: object) -> object:
@@ -111,12 +114,12 @@ def test_a_stopped_run_goes_on(videos: Path, tmp_path: Path, monkeypatch: pytest
         done.append(path)
         return original(path, **rest)
 
-    monkeypatch.setattr(cache, "inspect_video", interrupted)
+    monkeypatch.setattr(decode_cache, "inspect_video", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(videos, tmp_path / "out")
     assert not (tmp_path / "out" / "index.jsonl").exists()
     first = list(done)
-    monkeypatch.setattr(cache, "inspect_video", lambda path, **rest: done.append(path) or original(path, **rest))
+    monkeypatch.setattr(decode_cache, "inspect_video", lambda path, **rest: done.append(path) or original(path, **rest))
     run(videos, tmp_path / "out")
     assert len(done) == len(set(done))
     assert done[:3] == first
@@ -137,7 +140,7 @@ def test_a_damaged_cache_entry_is_made_again(videos: Path, tmp_path: Path) -> No
 def test_limits_that_decide_are_part_of_what_is_known(videos: Path, tmp_path: Path) -> None:
     run(videos, tmp_path / "out")
     small = Decode(max_failed=9, max_pixels=100)
-    decode.run(videos=videos, out=tmp_path / "out", params=small, console=QUIET)
+    decode.decode_videos(videos=videos, out=tmp_path / "out", params=small, console=QUIET)
     reasons = {row.reason for row in read_index(tmp_path / "out").quarantined.values()}
     assert "too-large" in reasons
 
@@ -146,7 +149,7 @@ def test_more_failures_than_allowed_fail_after_publishing(videos: Path, tmp_path
     with pytest.raises(
         TooManyFailedError, match=r"2 files cannot be used, 1 are allowed \(empty: empty; page: not-a-v"
     ):
-        decode.run(videos=videos, out=tmp_path / "out", params=Decode(max_failed=1), console=QUIET)
+        decode.decode_videos(videos=videos, out=tmp_path / "out", params=Decode(max_failed=1), console=QUIET)
     index = read_index(tmp_path / "out")
     assert len(index.rows) == 5
     assert {row.id: row.reason for row in index.quarantined.values()} == {"empty": "empty", "page": "not-a-video"}
@@ -198,7 +201,7 @@ def test_the_hanging_and_the_aborting_file_among_fifty(
     spawn = guard._spawn
     monkeypatch.setattr(guard, "_spawn", lambda *rest, **more: started.append(1) or spawn(*rest, **more))
     params = Decode(max_failed=2, stall=10.0)
-    decode.run(videos=folder, out=tmp_path / "out", params=params, workers=2, console=QUIET)
+    decode.decode_videos(videos=folder, out=tmp_path / "out", params=params, workers=2, console=QUIET)
     index = read_index(tmp_path / "out")
     assert len(index.rows) == 50
     assert {row.id: row.reason for row in index.quarantined.values()} == {"hangs": "timeout", "aborts": "memory"}
@@ -210,7 +213,7 @@ def test_the_hanging_and_the_aborting_file_are_usable_as_shipped(tmp_path: Path,
     folder.mkdir()
     for name in ("hangs_decord.mp4", "aborts_decord.avi", "good.mp4"):
         shutil.copy(clip(name), folder / name)
-    decode.run(videos=folder, out=tmp_path / "out", params=Decode(), console=QUIET)
+    decode.decode_videos(videos=folder, out=tmp_path / "out", params=Decode(), console=QUIET)
     rows = read_index(tmp_path / "out").rows
     assert {row.id: row.frames for row in rows.values()} == {
         Path(name).stem: CASES[name].frames for name in ("aborts_decord.avi", "good.mp4", "hangs_decord.mp4")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from pipeline.console import Console
+from pipeline.core.console import Console
 from pipeline.demo.making import Recipe, make_demo_set
 from pipeline.demo.plan import BUILDERS, Clip, Twins, plan
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from pipeline.demo.grammar import BIG, NOUNS, PATTERNS, PLURALS, SMALL, captions, vocabulary
 from pipeline.demo.making import CAPTIONS_A_CLIP, clip_captions

@@ -11,7 +11,7 @@ import av
 import pytest
 
 from pipeline.cli import main
-from pipeline.console import Console
+from pipeline.core.console import Console
 from pipeline.demo import making
 from pipeline.demo.making import CAPTIONS_A_CLIP, MANIFEST, Recipe, is_made, make_demo_set
 from pipeline.demo.scene import FPS, HEIGHT, SLICES, WIDTH

@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pipeline.demo.plan import HELD_OUT, SMALLEST_SET, SPLITS, UNSEEABLE, Clip, plan
 from pipeline.demo.scene import OPPOSITE, SLICES, Scene, combinations, exchanged_card

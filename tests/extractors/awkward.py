@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.execution import InProcess
-from pipeline.params import Extract
-from pipeline.stages import extract
+from pipeline.core.executors import InProcess
+from pipeline.extraction import extract
+from pipeline.params.extract import Extract
 from pipeline.store import Store, open_store
 from tests.clips import tone, write_clip
 from tests.store.making import QUIET, index_of
@@ -38,7 +38,9 @@ def clips_of_both_kinds(folder: Path) -> Path:
 def extracted(params: Extract, folder: Path, *, index: Path | None = None) -> Store:
     """The store of an index, or of small clips."""
     index, out = index or small_clips(folder), folder / "store"
-    extract.run({"it": params}, index=index, outs={"it": out}, executor=InProcess(), device="cpu", console=QUIET)
+    extract.extract_features(
+        {"it": params}, index=index, outs={"it": out}, executor=InProcess(), device="cpu", console=QUIET
+    )
     return open_store(out)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from extractors import i3d
-from extractors.optical_flow import spynet
+from extractors.parts.optical_flow import spynet
 
 Named = tuple[str, tuple[int, ...]]
 C3D_SIZES = {

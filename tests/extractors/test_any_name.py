@@ -17,10 +17,10 @@ from torchvision.models import list_models
 
 from extractors.base import ExtractorError
 from extractors.clips import PYTORCHVIDEO
-from extractors.image_networks import LIBRARIES
-from pipeline.errors import UsageError
-from pipeline.extraction import extractor_of, load_extractor
-from pipeline.params import Extract, Sampling
+from extractors.parts.image_networks import LIBRARIES
+from pipeline.core.errors import UsageError
+from pipeline.extraction.build_extractor import extractor_of, load_extractor
+from pipeline.params.extract import Extract, Sampling
 from tests.extractors.awkward import clips_of_both_kinds, extracted, require_contract
 
 SEED = int(os.environ.get("FRAMESCRIBE_SAMPLE_SEED", "0"))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cards import Card, read_cards
-from pipeline.errors import UsageError
-from pipeline.extraction import extractor_of
-from pipeline.params import Extract
+from pipeline.catalogue.cards import Card, read_cards
+from pipeline.core.errors import UsageError
+from pipeline.extraction.build_extractor import extractor_of
+from pipeline.params.extract import Extract
 from pipeline.weights import NONE, REGISTRY
 from tests.extractors.awkward import clips_of_both_kinds, extracted, require_contract
 

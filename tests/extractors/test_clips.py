@@ -11,10 +11,10 @@ from torchvision.models import get_model, get_model_weights
 
 from extractors import clips
 from extractors.base import ExtractorError, MissingPackageError, UnknownOutputError
-from extractors.windows import WindowExtractor
-from pipeline.errors import MissingToolError
-from pipeline.extraction import extractor_of
-from pipeline.params import Extract, Sampling
+from extractors.parts.windows import WindowExtractor
+from pipeline.core.errors import MissingToolError
+from pipeline.extraction.build_extractor import extractor_of
+from pipeline.params.extract import Extract, Sampling
 
 TORCHVISION = [  # network, window, tap, shape of a row, shape of pool
     ("r3d_18", 16, "layer4", (2, 7, 7, 512), (512,)),

@@ -7,11 +7,12 @@ import re
 import numpy as np
 import pytest
 import torch
-
-from extractors import csn, engines
-from extractors.base import ExtractorError
-from extractors.windows import Preparation, WindowExtractor, tapped
 from tests.extractors.published import csn_shapes, numbered, strictly_loaded
+
+from extractors import csn
+from extractors.base import ExtractorError
+from extractors.parts import engines
+from extractors.parts.windows import Preparation, WindowExtractor, tapped
 
 SHAPES = {
     "layer1": (32, 56, 56, 256),

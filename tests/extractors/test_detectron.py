@@ -13,10 +13,10 @@ from torchvision.ops import roi_align
 
 from extractors import detectron, mask_rcnn
 from extractors.base import ExtractorError
-from extractors.detection.zoo import ZooDetections
 from extractors.detectron import DetectronRegions
 from extractors.faster_rcnn import RegionExtractor
 from extractors.mask_rcnn import ObjectExtractor
+from extractors.parts.detection.zoo import ZooDetections
 from tests.clips import picture
 
 HAS_DETECTRON = find_spec("detectron2") is not None

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from extractors import engines
-from extractors.network import NetworkExtractor
-from pipeline.forwarding import rows_of
+from extractors.parts import engines
+from extractors.parts.network import NetworkExtractor
+from pipeline.extraction.forward_pass import rows_of
 
 BOUND = 1e-4  # relative to the largest value
 SHAPES = {"2D": (3, 32, 32), "3D": (3, 4, 16, 16)}

@@ -11,9 +11,9 @@ from torchvision.models import WeightsEnum, get_model, get_model_weights
 
 from extractors import faster_rcnn
 from extractors.base import ExtractorError
-from extractors.detection.coco import load_rcnn
 from extractors.faster_rcnn import RegionExtractor
-from pipeline.params import Extract
+from extractors.parts.detection.coco import load_rcnn
+from pipeline.params.extract import Extract
 from tests.clips import picture
 from tests.extractors.awkward import LENGTHS, extracted
 

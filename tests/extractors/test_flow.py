@@ -10,11 +10,11 @@ import torch
 
 from extractors import flow
 from extractors.base import UnknownOutputError
-from pipeline import sampling
-from pipeline.errors import UsageError
-from pipeline.extraction import extractor_of, make_task, unchanged_weights
-from pipeline.forwarding import forward
-from pipeline.params import Extract, Sampling
+from pipeline.core.errors import UsageError
+from pipeline.extraction import sampling
+from pipeline.extraction.build_extractor import extractor_of, make_task, unchanged_weights
+from pipeline.extraction.forward_pass import forward
+from pipeline.params.extract import Extract, Sampling
 from pipeline.store import open_store
 from tests.clips import write_clip
 from tests.extractors.textures import moved

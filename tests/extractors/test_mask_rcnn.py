@@ -14,11 +14,11 @@ from torchvision.ops import roi_align
 
 from extractors import mask_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
-from extractors.detection.base import Detector
-from extractors.detection.coco import load_rcnn
-from extractors.detection.maps import RegionMap, image_map, motion_map, trunk_of
 from extractors.mask_rcnn import ObjectExtractor
-from pipeline.params import Extract
+from extractors.parts.detection.base import Detector
+from extractors.parts.detection.coco import load_rcnn
+from extractors.parts.detection.maps import RegionMap, image_map, motion_map, trunk_of
+from pipeline.params.extract import Extract
 from pipeline.weights import load_weights, status
 from tests.clips import picture
 from tests.extractors.awkward import LENGTHS, extracted

@@ -14,11 +14,12 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor
 
-from extractors import decibels, openl3
+from extractors import openl3
 from extractors.base import ExtractorError, UnknownOutputError
+from extractors.parts import decibels
 from pipeline.decoding.audio import Sound
-from pipeline.hearing import cut
-from pipeline.sampling import sound_windows
+from pipeline.extraction.audio_features import cut
+from pipeline.extraction.sampling import sound_windows
 from tests.extractors.published_sounds import as_keras, openl3_state
 
 SHAPES = {"linear": (257, 197), "mel128": (128, 199), "mel256": (256, 199)}

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from extractors.detection.geometry import (
+from extractors.parts.detection.geometry import (
     clip_boxes,
     fit_uncropped,
     limited_scale,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torchvision.ops import nms
 
-from extractors.detection.selection import best_regions, stack_regions, stacked_shapes, surviving_scores
+from extractors.parts.detection.selection import best_regions, stack_regions, stacked_shapes, surviving_scores
 
 
 def random_regions(seed: int, regions: int, classes: int, *, levels: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,11 +11,12 @@ from PIL import Image
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional as transforms
 
-from extractors import resizing
-from extractors.resizing import Resizing, output_size
-from pipeline.errors import MissingToolError, UsageError
-from pipeline.extraction import extractor_of, make_task
-from pipeline.params import Extract, parse_params
+from extractors.parts import resizing
+from extractors.parts.resizing import Resizing, output_size
+from pipeline.core.errors import MissingToolError, UsageError
+from pipeline.extraction.build_extractor import extractor_of, make_task
+from pipeline.params.extract import Extract
+from pipeline.params.file import parse_params
 
 SIZES = [(240, 320), (321, 200), (719, 1281), (90, 60), (112, 112), (1, 3)]
 CLIPS = {"window": 16, "stride": 16, "tail": "pad"}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from extractors import engines, openl3, soundnet, vggish
-from extractors.network import NetworkExtractor
+from extractors import openl3, soundnet, vggish
+from extractors.parts import engines
+from extractors.parts.network import NetworkExtractor
 
 BOUND = 1e-4  # relative to the largest value
 BUILDERS = {

@@ -11,8 +11,8 @@ from PIL import Image
 from torch import nn
 
 from extractors.base import ExtractorError, UnknownOutputError, require_network, require_outputs
-from extractors.resizing import Resizing
-from extractors.windows import Preparation, tapped, without_prefix
+from extractors.parts.resizing import Resizing
+from extractors.parts.windows import Preparation, tapped, without_prefix
 
 NOT_ANTIALIASED = Resizing(method="torch_float", antialias=False)
 PLAIN = Preparation(resize=112, crop=112, mean=(0.0, 0.0, 0.0))

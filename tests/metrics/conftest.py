@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.java import JavaRuntime, find_java
+from pipeline.metrics.java import JavaRuntime, find_java
 from pipeline.metrics.meteor import Meteor, meteor_process
 
 FakeJava = Callable[[str], JavaRuntime]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.metrics.bootstrap import compare, intervals, spread
-from pipeline.metrics.scorer import CaptionScorer
-from pipeline.metrics.statistics import Statistics
+from pipeline.evaluation.bootstrap import compare, intervals, spread
+from pipeline.evaluation.scorer import CaptionScorer
+from pipeline.evaluation.statistics import Statistics
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 
@@ -58,7 +58,7 @@ def test_the_seed_decides_and_blocks_do_not(monkeypatch: pytest.MonkeyPatch) -> 
     assert intervals(statistics, resamples=100) == first
     assert intervals(statistics, resamples=100, seed=1) != first
 
-    monkeypatch.setattr("pipeline.metrics.bootstrap.BLOCK", 350)  # seven resamples at a time
+    monkeypatch.setattr("pipeline.evaluation.bootstrap.BLOCK", 350)  # seven resamples at a time
 
     assert intervals(statistics, resamples=100) == first
 

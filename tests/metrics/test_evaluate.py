@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import pipeline.java
+import pipeline.metrics.java
 from pipeline.cli import main
-from pipeline.java import VARIABLE
-from pipeline.metrics import NAMES
-from pipeline.scoring import most_frequent
+from pipeline.evaluation.run_scores import most_frequent
+from pipeline.metrics.java import VARIABLE
+from pipeline.metrics.names import NAMES
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 
@@ -115,7 +115,7 @@ def test_no_java_is_said_with_what_to_install(
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(pipeline.java, "packaged_java", lambda: None)
+    monkeypatch.setattr(pipeline.metrics.java, "packaged_java", lambda: None)
 
     assert main(["evaluate", "lstm"]) == 4
 

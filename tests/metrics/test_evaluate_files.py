@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
-from pipeline.metrics.references import read_references
+from pipeline.evaluation.references import read_references
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
 

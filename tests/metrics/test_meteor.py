@@ -8,13 +8,13 @@ from contextlib import nullcontext
 
 import pytest
 
-from pipeline.errors import MissingToolError
-from pipeline.java import JavaError, JavaRuntime
+from pipeline.core.errors import MissingToolError
+from pipeline.evaluation.scorer import CaptionScorer
+from pipeline.evaluation.toolkit import MetricSettings, Toolkit
 from pipeline.metrics import jars
+from pipeline.metrics.java import JavaError, JavaRuntime
 from pipeline.metrics.meteor import WORTH, Meteor, meteor_process, processes_worth
-from pipeline.metrics.scorer import CaptionScorer
-from pipeline.metrics.toolkit import Settings, Toolkit
-from pipeline.rewards import Rewards
+from pipeline.training.rewards import Rewards
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
 
@@ -52,7 +52,7 @@ def test_meteors_score_follows_from_its_counts(meteor: Meteor) -> None:
     hypotheses = GOLDEN_HYPOTHESES | {"4": "", "5": "a guy cooks", "6": "dog", "7": "a dog", "8": "zzz yyy"}
     references = GOLDEN_REFERENCES | {"4": ["a dog"], "5": ["a man is cooking"], "6": ["the dogs"], "7": ["a dog"]}
     corpus = (hypotheses, references | {"8": ["two birds fly over the sea", "birds"]})
-    scores = CaptionScorer(corpus[1], tools=Toolkit(Settings(), None, meteor, None)).score(corpus[0])
+    scores = CaptionScorer(corpus[1], tools=Toolkit(MetricSettings(), None, meteor, None)).score(corpus[0])
     statistics = scores.statistics
     _, each = meteor.score(*corpus)
 

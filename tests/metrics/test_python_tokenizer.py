@@ -7,14 +7,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from pipeline.java import JavaRuntime
-from pipeline.metrics import score
-from pipeline.metrics.python_tokenizer import MEASURED, difference, tokenize
-from pipeline.metrics.tokenizer import PUNCTUATION
-from pipeline.metrics.tokenizer import tokenize as by_stanford
+from pipeline.evaluation.python_tokenizer import MEASURED, difference, tokenize
+from pipeline.evaluation.scoring import score
+from pipeline.evaluation.tokenizer import PUNCTUATION, tokenize as by_stanford
+from pipeline.metrics.java import JavaRuntime
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 from .test_tokenizer import CASES

@@ -11,7 +11,7 @@ import pytest
 from pipeline.metrics.bleu import BleuScorer
 from pipeline.metrics.cider import CiderScorer
 from pipeline.metrics.rouge import RougeScorer
-from pipeline.rewards import Rewards
+from pipeline.training.rewards import Rewards
 from tests.metrics.conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 
 VIDEOS, SENTENCES = list(GOLDEN_HYPOTHESES), list(GOLDEN_HYPOTHESES.values())
@@ -78,8 +78,8 @@ def test_many_references_are_worth_a_process_of_meteor_for_every_core(monkeypatc
         asked.append(processes)
         return nullcontext()
 
-    monkeypatch.setattr("pipeline.metrics.meteor.meteor_process", process)
-    monkeypatch.setattr("pipeline.java.find_java", lambda: None)
+    monkeypatch.setattr("pipeline.training.rewards.meteor_process", process)
+    monkeypatch.setattr("pipeline.training.rewards.find_java", lambda: None)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(4))
     many = {f"v{number}": ["a dog runs"] * 20 for number in range(300)}  # 120,000 comparisons an epoch
     for references in (GOLDEN_REFERENCES, many):

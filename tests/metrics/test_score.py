@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError
-from pipeline.java import JavaRuntime
-from pipeline.metrics import score
+from pipeline.core.errors import InputError
+from pipeline.evaluation.scorer import CaptionScorer
+from pipeline.evaluation.scoring import score
+from pipeline.evaluation.toolkit import MetricSettings, Toolkit
 from pipeline.metrics.bleu import BleuScorer
+from pipeline.metrics.java import JavaRuntime
 from pipeline.metrics.meteor import Meteor
-from pipeline.metrics.scorer import CaptionScorer
-from pipeline.metrics.toolkit import Settings, Toolkit
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 
@@ -48,7 +48,7 @@ def test_the_coco_caption_demo_exactly(meteor: Meteor) -> None:
     }
     references = json.loads((COCO_DEMO / "coco_fakecap_refs.json").read_text())
 
-    tools = Toolkit(Settings(), None, meteor, None)
+    tools = Toolkit(MetricSettings(), None, meteor, None)
     scores = CaptionScorer(references, tools=tools).score(hypotheses)
 
     counts = BleuScorer(references).counts(list(hypotheses), list(hypotheses.values())).sum(axis=0)

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import scoring
 from pipeline.cli import main
-from pipeline.console import Console
-from pipeline.execution import HERE, Executor, InProcess, LocalProcesses, shares
-from pipeline.java import VARIABLE
+from pipeline.core.console import Console
+from pipeline.core.executors import HERE, Executor, InProcess, LocalProcesses, shares
+from pipeline.evaluation import evaluate, run_scores
+from pipeline.evaluation.run_scores import score_runs
+from pipeline.metrics.java import VARIABLE
 from pipeline.metrics.meteor import WORTH
-from pipeline.params import load_params
-from pipeline.scoring import score_runs
-from pipeline.stages import evaluate
+from pipeline.params.file import load_params
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 
@@ -46,7 +45,7 @@ def make_predictions(folder: Path, *, meteor: bool) -> None:
 def scored(executor: Executor, *groups: list[str]) -> dict[str, bytes]:
     """What is written about the runs, scored group after group; nothing of it stays."""
     for names in groups:
-        summaries = evaluate.run(names, params=load_params().evaluate, executor=executor, console=QUIET)
+        summaries = evaluate.evaluate_runs(names, params=load_params().evaluate, executor=executor, console=QUIET)
         assert list(summaries) == names
     paths = [*Path("evaluation").glob("*.json"), *Path("metrics").glob("*/scores.json")]
     found = {str(path): path.read_bytes() for path in paths}
@@ -67,7 +66,7 @@ def test_runs_scored_together_have_the_numbers_of_each_alone(
     assert len(alone) == 2 * len(SAID)
 
     assert scored(HERE, list(SAID)) == alone
-    monkeypatch.setattr(scoring, "WORTH", 1)
+    monkeypatch.setattr(run_scores, "WORTH", 1)
     assert scored(LocalProcesses(2), list(SAID)) == alone
 
 
@@ -77,10 +76,10 @@ def test_what_runs_share_is_done_once(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(VARIABLE, "none")
     make_predictions(tmp_path, meteor=False)
     opened, judged = [], []
-    open_toolkit, score = scoring.open_toolkit, scoring.CaptionScorer.score
-    monkeypatch.setattr(scoring, "open_toolkit", lambda *args, **kw: opened.append(kw) or open_toolkit(*args, **kw))
+    open_toolkit, score = run_scores.open_toolkit, run_scores.CaptionScorer.score
+    monkeypatch.setattr(run_scores, "open_toolkit", lambda *args, **kw: opened.append(kw) or open_toolkit(*args, **kw))
     monkeypatch.setattr(
-        scoring.CaptionScorer, "score", lambda self, said, **kw: judged.append(said) or score(self, said, **kw)
+        run_scores.CaptionScorer, "score", lambda self, said, **kw: judged.append(said) or score(self, said, **kw)
     )
 
     found = list(score_runs(["lstm", "other", "third"], params=load_params().evaluate, executor=HERE))
@@ -104,7 +103,7 @@ def test_a_cluster_is_not_started_for_what_one_process_does_sooner(
     monkeypatch.setenv(VARIABLE, "none")
     make_predictions(tmp_path, meteor=False)
     monkeypatch.setattr(LocalProcesses, "map", lambda *_: pytest.fail("a worker was started"))
-    assert scoring._comparisons(*scoring._read(list(SAID))) < WORTH
+    assert run_scores._comparisons(*run_scores._read(list(SAID))) < WORTH
     assert len(list(score_runs(list(SAID), params=load_params().evaluate, executor=LocalProcesses(2)))) == len(SAID)
 
 

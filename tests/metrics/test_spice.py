@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import MissingToolError
-from pipeline.evaluation import spice_means
-from pipeline.java import JavaError, JavaRuntime
-from pipeline.metrics import spice
-from pipeline.metrics.scorer import CaptionScorer
-from pipeline.metrics.spice import JAR, KINDS, MODELS, VARIABLE, score_spice, spice_folder
-from pipeline.metrics.toolkit import Settings, Toolkit, open_toolkit
+from pipeline.core.errors import MissingToolError
+from pipeline.evaluation import spice
+from pipeline.evaluation.record import spice_means
+from pipeline.evaluation.scorer import CaptionScorer
+from pipeline.evaluation.spice import JAR, KINDS, MODELS, VARIABLE, score_spice, spice_folder
+from pipeline.evaluation.toolkit import MetricSettings, Toolkit, open_toolkit
+from pipeline.metrics.java import JavaError, JavaRuntime
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
 
@@ -70,7 +70,7 @@ def test_scores_and_sub_scores(fake_java: FakeJava, folder: Path) -> None:
 
 
 def test_it_is_one_more_metric(fake_java: FakeJava, folder: Path) -> None:
-    tools = Toolkit(Settings(), answering(fake_java, folder, ANSWERS), None, spice_folder())
+    tools = Toolkit(MetricSettings(), answering(fake_java, folder, ANSWERS), None, spice_folder())
 
     scores = CaptionScorer(GOLDEN_REFERENCES, tools=tools).score(GOLDEN_HYPOTHESES)
 
@@ -140,12 +140,12 @@ def test_what_is_missing_is_named_and_the_rest_is_scored(folder: Path) -> None:
     with pytest.raises(MissingToolError, match=r"has no lib/stanford-corenlp-3\.6\.0-models\.jar") as stop:
         spice_folder()
     assert VARIABLE in stop.value.hint
-    with open_toolkit(Settings(tokenizer="none", meteor=False, spice=True), comparisons=1) as tools:
+    with open_toolkit(MetricSettings(tokenizer="none", meteor=False, spice=True), comparisons=1) as tools:
         assert tools.spice is None
         assert "SPICE is left out" in tools.remarks[0]
 
 
 def test_its_files_are_part_of_the_record(fake_java: FakeJava, folder: Path) -> None:
-    tools = Toolkit(Settings(tokenizer="none", meteor=False), fake_java(""), None, spice_folder())
+    tools = Toolkit(MetricSettings(tokenizer="none", meteor=False), fake_java(""), None, spice_folder())
 
     assert set(tools.provenance(GOLDEN_REFERENCES)["jars"]) == {JAR, *(Path(name).name for name in MODELS)}

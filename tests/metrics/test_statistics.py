@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from pipeline.metrics.scorer import CaptionScorer
-from pipeline.metrics.statistics import Statistics
+from pipeline.evaluation.scorer import CaptionScorer
+from pipeline.evaluation.statistics import Statistics
 
 from .test_scorers import Corpus, corpora
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from pipeline.java import JavaError, JavaRuntime, find_java
-from pipeline.metrics.tokenizer import PUNCTUATION, tokenize
+from pipeline.evaluation.tokenizer import PUNCTUATION, tokenize
+from pipeline.metrics.java import JavaError, JavaRuntime, find_java
 
 from .conftest import FakeJava
 

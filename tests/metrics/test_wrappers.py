@@ -9,9 +9,9 @@ import pytest
 from pycocoevalcap.meteor.meteor import Meteor as TheirMeteor
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
-from pipeline.java import JavaRuntime
+from pipeline.evaluation.tokenizer import tokenize
+from pipeline.metrics.java import JavaRuntime
 from pipeline.metrics.meteor import Meteor
-from pipeline.metrics.tokenizer import tokenize
 
 WORDS = ["a", "man", "men", "dog's", "can't", "running", "ran", "sofa", "couch", "guitar", "日本", "naïve", "—", "3.5"]
 ENDS = ["", ".", "!", "?!", "...", " ;", ')"', " - "]

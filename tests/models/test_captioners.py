@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from models.base import Captioner, Features, Modality, select
-from pipeline.batches import CaptionBatch
-from pipeline.captioner import build_captioner, inputs_of, known_models, require_stages
-from pipeline.checkpoint import load_model, save_model
-from pipeline.errors import UsageError
-from pipeline.lessons import make_lesson
-from pipeline.reading import Reading, forced, teacher_forced
-from pipeline.search import beam_search
-from pipeline.vocabulary import BOS, EOS
+from pipeline.captioner.batches import CaptionBatch
+from pipeline.captioner.build_model import build_captioner, inputs_of, known_models, require_stages
+from pipeline.captioner.checkpoint import load_model, save_model
+from pipeline.captioner.lessons import make_lesson
+from pipeline.captioner.search import beam_search
+from pipeline.captioner.teacher_forcing import Reading, forced, teacher_forced
+from pipeline.core.errors import UsageError
+from pipeline.data.vocabulary import BOS, EOS
 
 VOCABULARY = 12
 SIZE = 10

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from extractors import c3d_video
 from extractors.c3d_video import STEPS
-from models.alignment import KINDS, LEVELS, Convolution, Hypercolumn, Pooling, make_alignment
 from models.base import CHOICE, Features, Modality
 from models.dualafr import DualAfr
-from pipeline.batches import CaptionBatch
-from pipeline.lessons import make_lesson
-from pipeline.reading import teacher_forced
-from pipeline.vocabulary import BOS, EOS
+from models.parts.alignment import KINDS, LEVELS, Convolution, Hypercolumn, Pooling, make_alignment
+from pipeline.captioner.batches import CaptionBatch
+from pipeline.captioner.lessons import make_lesson
+from pipeline.captioner.teacher_forcing import teacher_forced
+from pipeline.data.vocabulary import BOS, EOS
 
 CHANNELS = {"pool2": 2, "pool3": 3, "pool4": 4, "pool5": 5}
 SIZES = {**CHANNELS, "fc7": 6}

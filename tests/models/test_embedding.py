@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from models.base import Modality
-from models.embedding import VideoTextEmbedding, hardest_negative_loss
+from models.parts.embedding import VideoTextEmbedding, hardest_negative_loss
 
 SIMILARITIES = torch.tensor([[0.9, 0.5], [0.7, 0.8]])
 

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from models.base import Features, Modality
-from models.ensemble import Ensemble, _agreed, joined
 from models.g2l import G2l
 from models.mean_pool import MeanPool
+from models.parts.ensemble import Ensemble, _agreed, joined
 from models.soft_attention import SoftAttention
-from pipeline.reading import teacher_forced
-from pipeline.search import beam_search
-from pipeline.vocabulary import EOS
+from pipeline.captioner.search import beam_search
+from pipeline.captioner.teacher_forcing import teacher_forced
+from pipeline.data.vocabulary import EOS
 
 SIZES = {"appearance": 5}
 

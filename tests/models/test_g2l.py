@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from models.base import Features, Modality
 from models.g2l import G2l, _groups
-from models.gumbel import gumbel_like, gumbel_top_k, top_k
-from models.layers import BilinearAttention, side_by_side
-from pipeline.vocabulary import BOS
+from models.parts.gumbel import gumbel_like, gumbel_top_k, top_k
+from models.parts.layers import BilinearAttention, side_by_side
+from pipeline.data.vocabulary import BOS
 
 SMALL: dict[str, Any] = {
     "word_size": 6, "hidden_size": 8, "visual_size": 10, "aligned_size": 5, "attention_size": 7,

@@ -6,9 +6,9 @@ import torch
 
 from models.base import Modality
 from models.encoder_decoder import EncoderDecoder
-from models.layers import last_real, lengths
+from models.parts.layers import last_real, lengths
+from models.parts.views import ranking_loss
 from models.soft_attention import SoftAttention
-from models.views import ranking_loss
 
 MASK = torch.tensor([[True, True, False], [False, True, True], [False, False, False]])
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from models.base import Modality
-from models.masking import attention_modules, mask_weights, masked
+from models.parts.masking import attention_modules, mask_weights, masked
 from models.soft_attention import SoftAttention
 
 BOS = 1

@@ -12,10 +12,10 @@ from torch import Tensor
 from models.base import Captioner, Features, Modality
 from models.dualafr import DualAfr
 from models.g2l import G2l
-from pipeline.batches import CaptionBatch
-from pipeline.lessons import make_lesson
-from pipeline.reading import teacher_forced
-from pipeline.vocabulary import EOS
+from pipeline.captioner.batches import CaptionBatch
+from pipeline.captioner.lessons import make_lesson
+from pipeline.captioner.teacher_forcing import teacher_forced
+from pipeline.data.vocabulary import EOS
 
 pytestmark = pytest.mark.slow
 THE = 4

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from models.multi_sample import multi_sample_loss
+from models.parts.multi_sample import multi_sample_loss
 
 
 def test_the_estimator_is_unbiased() -> None:

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from models.base import Features, Modality
+from models.parts.views import POOLS, ranking_loss
+from models.parts.word_memory import WordMemory
 from models.stats import Stats
-from models.views import POOLS, ranking_loss
-from models.word_memory import WordMemory
-from pipeline.batches import CaptionBatch
-from pipeline.captioner import build_captioner
-from pipeline.errors import UsageError
-from pipeline.lessons import make_lesson
+from pipeline.captioner.batches import CaptionBatch
+from pipeline.captioner.build_model import build_captioner
+from pipeline.captioner.lessons import make_lesson
+from pipeline.core.errors import UsageError
 
 SIZES = {"appearance": 5}
 SMALL = {"word_size": 6, "feature_size": 8, "hidden_size": 7, "attention_size": 4, "dropout": 0.0}

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from models.base import Features, Modality
 from models.vre import KeyFrameGru, Vre, refocus_loss, start
-from pipeline.batches import CaptionBatch
-from pipeline.captioner import build_captioner
-from pipeline.errors import UsageError
-from pipeline.lessons import make_lesson
+from pipeline.captioner.batches import CaptionBatch
+from pipeline.captioner.build_model import build_captioner
+from pipeline.captioner.lessons import make_lesson
+from pipeline.core.errors import UsageError
 
 SIZES = {"appearance": 5, "places": 4, "sound": 3}
 WORDS = torch.tensor([[4, 5, 2], [6, 2, 0], [7, 8, 2]])

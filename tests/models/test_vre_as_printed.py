@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from models.base import Features, Modality
-from models.layers import ProductAttention
+from models.parts.layers import ProductAttention
 from models.vre import Encoder, RefocusingEncoder, Vre, refocus_loss
-from pipeline.batches import CaptionBatch
-from pipeline.lessons import make_lesson
+from pipeline.captioner.batches import CaptionBatch
+from pipeline.captioner.lessons import make_lesson
 
 CHANNELS, CELLS, SOUND, HIDDEN = 5, 4, 3, 6
 LENGTHS = [1, 2, 9, 20, 20]  # the first has one frame, the key frames of others are at either end

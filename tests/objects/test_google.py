@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.objects import transfer
+from pipeline.remote import transfer
 from tests.cluster.sockets import free_port
 
 

@@ -13,17 +13,18 @@ from typing import Any
 
 import pytest
 
-from pipeline.console import Console
-from pipeline.execution import InProcess
-from pipeline.objects.shared import VARIABLE
-from pipeline.params import Decode
-from pipeline.stages import decode, extract
+from pipeline.core.console import Console
+from pipeline.core.executors import InProcess
+from pipeline.decoding import decode
+from pipeline.extraction import extract
+from pipeline.params.decode import Decode
+from pipeline.remote.shared import VARIABLE
 from tests.containers.processes import free_port, running
 from tests.objects.conftest import upload
 from tests.store.making import QUIET, KnowingToy, content, toy
-from workflows.certificates import make_certificates
-from workflows.distributing import DaskExecutor
-from workflows.profiles import Existing
+from workflows.cluster.certificates import make_certificates
+from workflows.cluster.executor import DaskExecutor
+from workflows.profiles.schema import Existing
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,8 +92,10 @@ def test_the_store_is_the_same_and_nothing_was_shared_but_the_bucket(
     monkeypatch.setenv(VARIABLE, f"{bucket}/cache")
     executor = KnowingToyThere(DaskExecutor(cluster, console=Console(quiet=True)))
     index, out = Path("index"), Path("toy")
-    decode.run(videos=f"{bucket}/clips", out=index, params=Decode(), executor=executor, console=QUIET)
-    done = extract.run({"toy": toy()}, index=index, outs={"toy": out}, executor=executor, device="cpu", console=QUIET)
+    decode.decode_videos(videos=f"{bucket}/clips", out=index, params=Decode(), executor=executor, console=QUIET)
+    done = extract.extract_features(
+        {"toy": toy()}, index=index, outs={"toy": out}, executor=executor, device="cpu", console=QUIET
+    )
     assert (done["videos"], done["failed"]) == (3, 0)
     assert not (tmp_path / "here/.cache/framescribe/spool").exists(), "no video came here"
     assert (tmp_path / "there/.cache/framescribe/features").is_dir()
@@ -100,8 +103,8 @@ def test_the_store_is_the_same_and_nothing_was_shared_but_the_bucket(
 
     monkeypatch.delenv(VARIABLE)
     shutil.rmtree(".cache")
-    decode.run(videos=clips, out=Path("near"), params=Decode(), console=QUIET)
-    extract.run(
+    decode.decode_videos(videos=clips, out=Path("near"), params=Decode(), console=QUIET)
+    extract.extract_features(
         {"toy": toy()},
         index=Path("near"),
         outs={"toy": Path("alone")},

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cache import entry_path, get_features, put_features
-from pipeline.errors import InputError
-from pipeline.execution import InProcess
-from pipeline.extraction import _index
-from pipeline.hashing import file_sha256
-from pipeline.objects import transfer
-from pipeline.objects.shared import VARIABLE
-from pipeline.params import Decode
-from pipeline.stages import decode, extract
+from pipeline.cache.feature_cache import entry_path, get_features, put_features
+from pipeline.core.errors import InputError
+from pipeline.core.executors import InProcess
+from pipeline.core.hashing import file_sha256
+from pipeline.decoding import decode
+from pipeline.extraction import extract
+from pipeline.extraction.video import _index
+from pipeline.params.decode import Decode
+from pipeline.remote import transfer
+from pipeline.remote.shared import VARIABLE
 from tests.objects.conftest import upload
 from tests.store.making import QUIET, content, features, toy
 
@@ -64,8 +65,8 @@ def test_a_second_machine_computes_nothing_and_gets_the_same_store(
     for machine in ("one", "two"):
         monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / machine / "cache"))
         index, out = tmp_path / machine / "index", tmp_path / machine / "toy"
-        known = decode.run(videos=f"{bucket}/clips", out=index, params=Decode(), console=QUIET)["known"]
-        done = extract.run(
+        known = decode.decode_videos(videos=f"{bucket}/clips", out=index, params=Decode(), console=QUIET)["known"]
+        done = extract.extract_features(
             {"toy": toy()}, index=index, outs={"toy": out}, executor=InProcess(), device="cpu", console=QUIET
         )
         stores.append(content(out))
@@ -79,9 +80,9 @@ def test_a_worker_without_the_index_takes_the_shared_one(
     shared: str, clips: Path, tmp_path: Path, own_cache: Path
 ) -> None:
     index = tmp_path / "index"
-    decode.run(videos=clips, out=index, params=Decode(), console=QUIET)
+    decode.decode_videos(videos=clips, out=index, params=Decode(), console=QUIET)
     outs = {"toy": tmp_path / "toy"}
-    extract.run({"toy": toy()}, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
+    extract.extract_features({"toy": toy()}, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
     sha256, rows = file_sha256(index / "index.jsonl"), list(_index(index, "here").rows)
     shutil.rmtree(index)
     shutil.rmtree(own_cache)

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.errors import DamageError, InputError, UsageError
-from pipeline.objects import stores, transfer
-from pipeline.objects.stores import pull, push, shard_url
-from pipeline.store import open_store, write_store
+from pipeline.core.errors import DamageError, InputError, UsageError
+from pipeline.remote import transfer
+from pipeline.store import open_store, push_pull, write_store
 from pipeline.store.manifest import read_manifest
+from pipeline.store.push_pull import pull, push, shard_url
 from tests.store.making import content, features
 
 
@@ -110,7 +110,7 @@ def test_a_shard_cannot_be_named_out_of_its_folder(
     push(make(tmp_path / "store", range(3)), f"{bucket}/store")
     manifest = read_manifest(tmp_path / "store")
     manifest["shards"]["../../escaped"] = next(iter(manifest["shards"].values()))
-    monkeypatch.setattr(stores, "read_manifest", lambda _: manifest)
+    monkeypatch.setattr(push_pull, "read_manifest", lambda _: manifest)
 
     with pytest.raises(DamageError, match=r"names a shard '\.\./\.\./escaped'"):
         pull(f"{bucket}/store", tmp_path / "back")
@@ -156,11 +156,11 @@ def test_a_killed_upload_leaves_no_store_and_goes_on(bucket: str, tmp_path: Path
     slow = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env=slow)
     deadline = time.monotonic() + 60
-    while not stores._present(url) and time.monotonic() < deadline:
+    while not push_pull._present(url) and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    if f"{url}/store.json" in stores._present(url):
+    if f"{url}/store.json" in push_pull._present(url):
         pytest.skip("it was done before it could be killed")
     with pytest.raises(InputError, match="no store at"):
         pull(url, tmp_path / "back")
@@ -181,5 +181,5 @@ def _failing_after(uploads: int) -> Iterator[None]:
         transfer.send(local, url)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(stores, "send", send)
+        patched.setattr(push_pull, "send", send)
         yield

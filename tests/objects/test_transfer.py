@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import DiskFullError, InputError, MissingToolError, UsageError
-from pipeline.objects import transfer
+from pipeline.core.errors import DiskFullError, InputError, MissingToolError, UsageError
+from pipeline.remote import transfer
 from tests.objects.conftest import SECRET
 
 

@@ -9,27 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import publish
 from pipeline.cli import main
-from pipeline.decoding.reasons import DecodeError
-from pipeline.errors import TooManyFailedError
-from pipeline.execution import InProcess
-from pipeline.index import read_index
-from pipeline.objects import spool, transfer
-from pipeline.params import Decode
-from pipeline.stages import decode, extract
+from pipeline.core import atomic
+from pipeline.core.errors import TooManyFailedError
+from pipeline.core.executors import InProcess
+from pipeline.core.reasons import DecodeError
+from pipeline.data.index import read_index
+from pipeline.decoding import decode
+from pipeline.extraction import extract
+from pipeline.params.decode import Decode
+from pipeline.remote import spool, transfer
 from tests.clips import write_clip
 from tests.objects.conftest import upload
 from tests.store.making import QUIET, content, toy
 
 
 def index_of(videos: Path | str, out: Path) -> Path:
-    decode.run(videos=videos, out=out, params=Decode(), console=QUIET)
+    decode.decode_videos(videos=videos, out=out, params=Decode(), console=QUIET)
     return out
 
 
 def store_of(index: Path, out: Path) -> dict[str, str]:
-    extract.run({"toy": toy()}, index=index, outs={"toy": out}, executor=InProcess(), device="cpu", console=QUIET)
+    extract.extract_features(
+        {"toy": toy()}, index=index, outs={"toy": out}, executor=InProcess(), device="cpu", console=QUIET
+    )
     return content(out)
 
 
@@ -95,7 +98,7 @@ def test_a_video_that_is_gone_costs_itself(bucket: str, clips: Path, tmp_path: P
     shutil.rmtree(spool.spool_folder())
     params = {"toy": toy(max_failed=1)}
     outs = {"toy": tmp_path / "toy"}
-    done = extract.run(params, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
+    done = extract.extract_features(params, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
 
     assert done["failures"] == {victim.id: "missing"}
     assert done["videos"] == len(others)
@@ -105,7 +108,7 @@ def test_a_video_that_is_gone_costs_itself(bucket: str, clips: Path, tmp_path: P
 def test_a_bad_video_is_quarantined_under_its_url(bucket: str, tmp_path: Path) -> None:
     (tmp_path / "bad.mp4").write_bytes(b"no video at all" * 100)
     transfer.send(tmp_path / "bad.mp4", f"{bucket}/bad.mp4")
-    decode.run(videos=bucket, out=tmp_path / "index", params=Decode(max_failed=1), console=QUIET)
+    decode.decode_videos(videos=bucket, out=tmp_path / "index", params=Decode(max_failed=1), console=QUIET)
 
     (row,) = read_index(tmp_path / "index").quarantined.values()
     assert (row.reason, row.path) == ("not-a-video", f"{bucket}/bad.mp4")
@@ -194,10 +197,10 @@ def test_a_mark_is_never_remembered_for_other_bytes(
 def test_making_room_leaves_what_others_are_fetching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path))
     monkeypatch.setenv("FRAMESCRIBE_SPOOL_GB", "0")
-    whole, coming = spool.spool_folder() / "whole", spool.spool_folder() / publish.own_name("coming")
+    whole, coming = spool.spool_folder() / "whole", spool.spool_folder() / atomic.own_name("coming")
     left = spool.spool_folder() / coming.name.replace(f"-{os.getpid()}-", "-999999999-")  # of a killed process
     for path in (whole, coming, left):
-        publish.write_text(path, "bytes")
+        atomic.write_text(path, "bytes")
 
     spool._make_room(1)
 

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
-from pipeline.index import write_index
+from pipeline.data.index import write_index
 from pipeline.papers.needs import Clips, library_of, needs_of, row_count
 from pipeline.papers.recipes import known_recipes, read_recipe
-from pipeline.params import Dataset, Sampling, load_params
+from pipeline.params.dataset import Dataset
+from pipeline.params.extract import Sampling
+from pipeline.params.file import load_params
 from tests.test_index import OTHER, ROW, TIMES
 
 ELSEWHERE = Dataset(name="demo", videos="videos", annotations="none")

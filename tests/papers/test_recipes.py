@@ -13,14 +13,15 @@ import torch
 from ruamel.yaml import YAML
 
 from models.base import Captioner
-from pipeline.captioner import build_captioner, inputs_of, require_stages
-from pipeline.cards import read_cards
+from pipeline.captioner.build_model import build_captioner, inputs_of, require_stages
+from pipeline.catalogue.cards import read_cards
 from pipeline.datasets import LOADERS
-from pipeline.editing import edit_params
 from pipeline.papers.applying import applied, changes_of
 from pipeline.papers.recipes import FOLDER, Recipe, known_recipes, read_recipe
-from pipeline.params import Train, parse_params
-from pipeline.schedules import own_words_at, rate_at
+from pipeline.params.editing import edit_params
+from pipeline.params.file import parse_params
+from pipeline.params.train import Train
+from pipeline.training.schedules import own_words_at, rate_at
 
 ROOT = Path(__file__).parents[2]
 CARDS = read_cards()

@@ -12,7 +12,9 @@ import pytest
 from pipeline.cli import main
 from pipeline.papers.recipes import Recipe, read_recipe
 from pipeline.papers.tables import AS_PUBLISHED, Line, Made, paper_tables
-from pipeline.params import Dataset, Train, load_params
+from pipeline.params.dataset import Dataset
+from pipeline.params.file import load_params
+from pipeline.params.train import Train
 
 ROOT = Path(__file__).parents[2]
 G2L = read_recipe("g2l-msrvtt")

@@ -10,10 +10,10 @@ import av
 import numpy as np
 import pytest
 
-from pipeline.hashing import file_sha256
-from pipeline.index import QuarantineRow, VideoRow, write_index
-from pipeline.looks import Looks, write_looks
+from pipeline.core.hashing import file_sha256
+from pipeline.data.index import QuarantineRow, VideoRow, write_index
 from pipeline.report.results import Sources
+from pipeline.results.attention_maps import Looks, write_looks
 from pipeline.store import Failure, Rows, VideoFeatures, write_store
 
 SLICES = ("distracted", "order", "small", "sound", "texture")

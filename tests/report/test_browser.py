@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.console import Console
-from pipeline.params import Report
-from pipeline.stages import report
+from pipeline.core.console import Console
+from pipeline.params.report import Report
+from pipeline.report import report
 from tests.report.conftest import attention, build_project
 
 pytest.importorskip("playwright", reason="playwright is not installed")
@@ -52,7 +52,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     captions = json.loads((sources.captions / "captions.json").read_text())
     captions["captions"]["video000"].insert(0, EVIL)
     (sources.captions / "captions.json").write_text(json.dumps(captions))
-    report.run(
+    report.make_report(
         dataset="demo",
         runs=["attention", "mean_pool", "later"],
         extractors=["mobilenet_v2"],
@@ -330,9 +330,9 @@ def test_a_page_without_its_folder_says_so(browser: Any, pages: Path, tmp_path: 
 
 
 def test_the_page_of_ones_own_videos_is_one_file_with_the_same_views(browser: Any, pages: Path, tmp_path: Path) -> None:
-    from pipeline.captioning import Said
-    from pipeline.index import read_index
-    from pipeline.own_videos import Captioned
+    from pipeline.captioner.generate import Said
+    from pipeline.captioning.any_video import Captioned
+    from pipeline.data.index import read_index
     from pipeline.report.captioned import render
 
     words = ["a", EVIL, "moves"]

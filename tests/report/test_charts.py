@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pipeline.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, chart, nice_steps
 

@@ -6,8 +6,7 @@ import io
 from collections import Counter
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from PIL import Image
 
 from pipeline.report.clips import choose, detail, list_entry, odd_words

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from pipeline.console import Console
-from pipeline.errors import DamageError, InputError
-from pipeline.params import Report
+from pipeline.core.console import Console
+from pipeline.core.errors import DamageError, InputError
+from pipeline.params.report import Report
+from pipeline.report import report
 from pipeline.report.page import amount, flatten
 from pipeline.report.results import Sources
-from pipeline.stages import report
 
 QUIET = Console(quiet=True)
 VOID = {"meta", "img", "input", "br", "link", "hr", "line", "polyline"}
@@ -56,7 +56,7 @@ class Outline(html.parser.HTMLParser):
 
 
 def build(project: Sources, out: Path, *, examples: int = 5, runs: tuple[str, ...] = ("attention", "mean_pool")) -> str:
-    report.run(
+    report.make_report(
         dataset="demo",
         runs=runs,
         extractors=["mobilenet_v2", "not yet made"],

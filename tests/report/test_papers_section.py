@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.console import Console
+from pipeline.core.console import Console
 from pipeline.papers.recipes import read_recipe
 from pipeline.papers.tables import Made, PaperTable, paper_tables
-from pipeline.params import Dataset, Report
+from pipeline.params.dataset import Dataset
+from pipeline.params.report import Report
+from pipeline.report import report
 from pipeline.report.results import Sources
-from pipeline.stages import report
 from tests.report.test_page import Outline
 
 QUIET = Console(quiet=True)
@@ -26,7 +27,7 @@ def tables() -> list[PaperTable]:
 
 
 def build(project: Sources, out: Path, papers: list[PaperTable]) -> str:
-    report.run(
+    report.make_report(
         dataset="demo",
         runs=["attention", "mean_pool"],
         sources=project,

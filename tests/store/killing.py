@@ -17,10 +17,10 @@ from pathlib import Path
 
 import psutil
 
-import pipeline.extraction  # noqa: F401 - torch, once, before all the runs
+import pipeline.extraction.video  # noqa: F401 - torch, once, before all the runs
 from pipeline.cli import main
 from pipeline.store import open_store
-from pipeline.store.verify import verify
+from pipeline.store_tools.verify_store import verify
 from tests.store.making import TOY, add_toy_family, content
 
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {"toy": TOY}, "train": {}}

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 import extractors
-from pipeline.console import Console
-from pipeline.execution import Executor, InProcess, LocalProcesses
-from pipeline.params import Decode, Extract
-from pipeline.stages import decode, extract
+from pipeline.core.console import Console
+from pipeline.core.executors import Executor, InProcess, LocalProcesses
+from pipeline.decoding import decode
+from pipeline.extraction import extract
+from pipeline.params.decode import Decode
+from pipeline.params.extract import Extract
 from pipeline.store import Rows, VideoFeatures
 from tests.clips import write_clip
 
@@ -82,14 +84,14 @@ def write_clips(folder: Path, count: int, *, first: int = 0) -> None:
 
 
 def index_of(videos: Path, out: Path) -> Path:
-    decode.run(videos=videos, out=out, params=Decode(max_failed=99), workers=2, console=QUIET)
+    decode.decode_videos(videos=videos, out=out, params=Decode(max_failed=99), workers=2, console=QUIET)
     return out
 
 
 def extracted(
     index: Path, out: Path, *, params: Extract | None = None, executor: Executor | None = None
 ) -> dict[str, Any]:
-    return extract.run(
+    return extract.extract_features(
         {"toy": params or toy()},
         index=index,
         outs={"toy": out},

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.cache import (
+from pipeline.cache.feature_cache import (
     DAY,
     clear_unfinished,
     collect,
@@ -22,11 +22,11 @@ from pipeline.cache import (
     graph_path,
     put_features,
 )
+from pipeline.cache.graph_cache import remembered
 from pipeline.cli import main
 from pipeline.commands.cache import bytes_of
-from pipeline.errors import UsageError
-from pipeline.graphs import remembered
-from pipeline.hashing import record_sha256
+from pipeline.core.errors import UsageError
+from pipeline.core.hashing import record_sha256
 from tests.store.making import features
 
 
@@ -64,7 +64,9 @@ def test_equal_features_are_equal_bytes() -> None:
 
 
 def test_writers_of_one_entry_do_not_disturb_each_other(own_cache: Path) -> None:
-    code = "from tests.store.making import features; from pipeline.cache import put_features, get_features\n"
+    code = (
+        "from tests.store.making import features; from pipeline.cache.feature_cache import put_features, get_features\n"
+    )
     code += "for _ in range(40): put_features('ab12', features(7)); assert get_features('ab12') is not None"
     writers = [subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2]) for _ in range(3)]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.errors import DamageError, InputError
+from pipeline.core.errors import DamageError, InputError
 from pipeline.store import Failure, open_store, write_store
-from pipeline.store.verify import repair, verify
+from pipeline.store_tools.verify_store import repair, verify
 from tests.store.making import content, features
 
 VIDEOS = {f"video{number}": features(number, rows=number + 1, columns=400) for number in range(6)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import DiskFullError
+from pipeline.core.errors import DiskFullError
 from pipeline.store import open_store, write_store
 from tests.store.making import content, extracted, features, index_of
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.errors import InputError, MissingToolError
+from pipeline.core.errors import InputError, MissingToolError
 from pipeline.store import Store, open_store, write_store
-from pipeline.store.export import export
-from pipeline.store.foreign import import_features
-from pipeline.store.verify import verify
+from pipeline.store_tools.export_store import export
+from pipeline.store_tools.import_foreign import import_features
+from pipeline.store_tools.verify_store import verify
 from tests.store.making import content, features
 
 VIDEOS = {

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline import cache
-from pipeline.errors import DamageError, TooManyFailedError
-from pipeline.execution import InProcess
-from pipeline.index import read_index
-from pipeline.params import Extract
-from pipeline.stages import extract
+from pipeline.cache import feature_cache
+from pipeline.core.errors import DamageError, TooManyFailedError
+from pipeline.core.executors import InProcess
+from pipeline.data.index import read_index
+from pipeline.extraction import extract
+from pipeline.params.extract import Extract
 from pipeline.store import open_store
-from pipeline.store.verify import repair, verify
+from pipeline.store_tools.verify_store import repair, verify
 from tests.clips import truncate, write_clip
 from tests.store.making import QUIET, ToyProcesses, content, extracted, index_of, toy, write_clips
 
@@ -85,7 +85,7 @@ def test_several_extractors_decode_each_video_once(videos: Path, tmp_path: Path)
     together = {name: tmp_path / "together" / name for name in params}
 
     def run(some: dict[str, Extract], outs: dict[str, Path]) -> dict[str, Any]:
-        return extract.run(some, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
+        return extract.extract_features(some, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
 
     assert run({"a": params["a"], "b": params["b"]}, together)["decoded"] == 8
     assert run(params, together)["decoded"] == 8  # only c is new
@@ -192,7 +192,7 @@ def test_entries_that_vanish_before_the_store_is_written_are_made_again(
 
     def publish_from_a_robbed_cache(*args: Any, **kwargs: Any) -> Any:
         if len(thefts) < 2:
-            thefts.append(cache.entries()[0].path)
+            thefts.append(feature_cache.entries()[0].path)
             thefts[-1].unlink()
         return publish(*args, **kwargs)
 
@@ -205,7 +205,9 @@ def test_a_cache_that_is_always_robbed_ends_in_a_message(
     videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = index_of(videos, tmp_path / "index")
-    monkeypatch.setattr(cache, "entry_path", lambda key: tmp_path / "cache/nowhere" / str(random.random()) / key)
+    monkeypatch.setattr(
+        feature_cache, "entry_path", lambda key: tmp_path / "cache/nowhere" / str(random.random()) / key
+    )
 
     with pytest.raises(DamageError, match="is missing"):
         extracted(index, tmp_path / "store")

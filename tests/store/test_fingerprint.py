@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.extraction import make_task
-from pipeline.fingerprint import differences, fingerprint, video_record
-from pipeline.hashing import record_sha256
+from pipeline.core.hashing import record_sha256
+from pipeline.extraction.build_extractor import make_task
+from pipeline.extraction.fingerprint import fingerprint, video_record
+from pipeline.store.provenance import differences
 from tests.store.making import toy
 
 
@@ -45,7 +46,7 @@ def test_what_decides_nothing_is_not_in_it(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("package", "field"), [("torch", "libraries.torch"), ("av", "decoders.pyav")])
 def test_another_library_is_another_feature(monkeypatch: pytest.MonkeyPatch, package: str, field: str) -> None:
     before = record()
-    monkeypatch.setattr("pipeline.fingerprint.version", lambda name: "9.9" if name == package else "0")
+    monkeypatch.setattr("pipeline.extraction.fingerprint.version", lambda name: "9.9" if name == package else "0")
     changed = record()
 
     assert field in [name for name, *_ in differences(before, changed)]

@@ -7,21 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from models.base import Input
-from pipeline import hearing, sampling
-from pipeline.batches import FeatureSource
-from pipeline.errors import UsageError
-from pipeline.execution import InProcess
-from pipeline.extraction import extractor_of
-from pipeline.index import read_index
-from pipeline.params import Extract
-from pipeline.stages import extract
-from pipeline.store import Store, align, open_store
-from pipeline.store.estimate import estimate, planned_task
-from pipeline.store.verify import verify
+from pipeline.captioner.batches import FeatureSource
+from pipeline.core.errors import UsageError
+from pipeline.core.executors import InProcess
+from pipeline.data.index import read_index
+from pipeline.extraction import audio_features, extract, sampling
+from pipeline.extraction.build_extractor import extractor_of
+from pipeline.extraction.disk_estimate import estimate, planned_task
+from pipeline.params.extract import Extract
+from pipeline.store import Store, open_store
+from pipeline.store_tools.verify_store import verify
 from tests.clips import tone, write_clip
 from tests.store.making import QUIET, add_toy_family, index_of
 
@@ -37,7 +35,7 @@ def heard(folder: Path, params: Extract | None = None) -> Store:
     """The store of the videos in `folder`/videos."""
     index = index_of(folder / "videos", folder / "index")
     outs = {"sound": folder / "store"}
-    extract.run(
+    extract.extract_features(
         {"sound": params or listening()}, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET
     )
     return open_store(folder / "store")
@@ -105,8 +103,6 @@ def test_masks_leave_out_what_was_not_heard(store: Store) -> None:
     ]
 
     assert batch.mask.tolist() == [[False] * 4, [True, True, False, False], [True] * 4]
-    aligned = align({"sound": store}, 0.5, video_id="early_end")
-    assert aligned.mask["sound"].tolist() == [True, True, False, False]
 
 
 def test_sound_that_starts_late(store: Store) -> None:
@@ -148,12 +144,14 @@ def test_centred_rows_reach_before_the_picture(tmp_path: Path) -> None:
 def test_one_pass_serves_extractors_of_one_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     video(tmp_path / "videos/v.mkv", tone(2.0, rate=RATE))
     index = index_of(tmp_path / "videos", tmp_path / "index")
-    read, calls = hearing.read_audio, []
-    monkeypatch.setattr(hearing, "read_audio", lambda *args: calls.append(args) or read(*args))
+    read, calls = audio_features.read_audio, []
+    monkeypatch.setattr(audio_features, "read_audio", lambda *args: calls.append(args) or read(*args))
     params = {"coarse": listening(0.5), "fine": listening(0.1)}
     outs = {name: tmp_path / name for name in params}
 
-    summary = extract.run(params, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
+    summary = extract.extract_features(
+        params, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET
+    )
 
     assert (summary["decoded"], len(calls)) == (1, 1)
     assert [len(open_store(outs[name])["v"].rows) for name in params] == [4, 16]

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.store import Failure, VideoFeatures, open_store, rows_of, shard_count, shard_of, write_store
-from pipeline.store.verify import verify
+from pipeline.store_tools.verify_store import verify
 from tests.store.making import content, features
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - hundreds of fsyncs are quick there

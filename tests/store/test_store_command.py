@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
+from pipeline.extraction.disk_estimate import Estimate, shortages
 from pipeline.store import Failure, open_store, write_store
-from pipeline.store.estimate import Estimate, shortages
 from tests.store.making import TOY, extracted, features, index_of, toy
 
 

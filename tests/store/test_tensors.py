@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from safetensors import safe_open
 
-from pipeline.errors import DamageError, InputError
-from pipeline.store.tensors import NAMES, PAGE, TensorFile, check_value, spec_of, write_tensors
+from pipeline.core.errors import DamageError, InputError
+from pipeline.store.tensor_file import NAMES, PAGE, TensorFile, check_value, spec_of, write_tensors
 
 
 def write(path: Path, tensors: dict[str, np.ndarray]) -> None:

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from torchvision.models import get_model
 
 from extractors import c3d, clips, csn, i3d, openl3, resnext3d, soundnet, vggish
-from extractors.detection.bottom_up import BottomUp
-from extractors.detection.yolo import Yolov4Tiny
-from extractors.optical_flow.spynet import SpynetNetwork
-from extractors.published import efficientnet_lite
+from extractors.parts.detection.bottom_up import BottomUp
+from extractors.parts.detection.yolo import Yolov4Tiny
+from extractors.parts.optical_flow.spynet import SpynetNetwork
+from extractors.parts.published import efficientnet_lite
 from pipeline.weights import REGISTRY
 from tests.extractors import published, published_sounds
 from tests.extractors.darknet import drawn_numbers

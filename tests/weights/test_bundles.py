@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pipeline import weights
-from pipeline.errors import InputError, MissingToolError, UsageError
+from pipeline.core.errors import InputError, MissingToolError, UsageError
 from tests.weights.conftest import Register
 from tests.weights.making import published
 

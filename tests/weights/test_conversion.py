@@ -12,12 +12,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.torch import load_file, save
 
 from pipeline import weights
-from pipeline.errors import DamageError, InputError, MissingToolError, UsageError
+from pipeline.core.errors import DamageError, InputError, MissingToolError, UsageError
 from pipeline.weights import conversion, reading
 from tests.weights.conftest import Register
 from tests.weights.layouts import every_layout

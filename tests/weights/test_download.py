@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.console import Console, Progress
-from pipeline.errors import InputError, MissingToolError
+from pipeline.core.console import Console, Progress
+from pipeline.core.errors import InputError, MissingToolError
 from pipeline.weights import download as module
 from pipeline.weights.download import download, require_safe
 from tests.weights.serving import Behaviour, serving

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from extractors import c3d, i3d_flow, mask_rcnn, vggish
 from pipeline import weights
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.weights import REGISTRY, Source, conversion
 from pipeline.weights.reading import read_published
 from tests.weights.making import Bomb, published

@@ -17,9 +17,9 @@ from safetensors.torch import save
 from torchvision.models import get_model_weights, list_models
 
 from pipeline.cli import main
-from pipeline.errors import MissingToolError, UsageError
-from pipeline.extraction import extractor_of, options_of
-from pipeline.params import Extract, Sampling
+from pipeline.core.errors import MissingToolError, UsageError
+from pipeline.extraction.build_extractor import extractor_of, options_of
+from pipeline.params.extract import Extract, Sampling
 from pipeline.weights import conditions, converted_path, entry, how_to_get, import_files, load_weights, status
 from pipeline.weights.libraries import published
 from tests.weights.conftest import Register

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from pipeline import weights
-from pipeline.errors import InputError, MissingToolError, UsageError
+from pipeline.core.errors import InputError, MissingToolError, UsageError
 from pipeline.weights import download, packages
 from pipeline.weights.packages import read_member
 from tests.weights.conftest import Register

@@ -7,7 +7,7 @@ import timm
 import torch
 from torchvision.models import get_model_weights, list_models
 
-from extractors.published import efficientnet_lite
+from extractors.parts.published import efficientnet_lite
 from pipeline.weights import REGISTRY
 from tests.weights.published_files import lite0_state
 

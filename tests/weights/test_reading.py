@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.weights import reading
 from pipeline.weights.reading import read_published
 from tests.weights.layouts import ARRAY, every_layout, npy

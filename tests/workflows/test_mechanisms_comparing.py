@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus import read_corpus, write_corpus
-from pipeline.params import Train
-from pipeline.runs import prepare
+from experiments.mechanisms.__main__ import main, spread
+from experiments.mechanisms.fusing import fused
+from experiments.mechanisms.ideas import Idea, Ideas
+from experiments.mechanisms.trials import Trial, slice_captions
+from pipeline.data.corpus import read_corpus, write_corpus
+from pipeline.params.train import Train
+from pipeline.training.setup import prepare
 from tests.test_training import SETTINGS, make_project
-from workflows.mechanisms.__main__ import main, spread
-from workflows.mechanisms.fusing import fused
-from workflows.mechanisms.ideas import Idea, Ideas
-from workflows.mechanisms.trials import Trial, slice_captions
 
 PARAMS = """
 dataset: {name: demo, videos: data/demo/videos, annotations: data/demo/annotations.json}
@@ -45,7 +45,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_number_for_each_seed_and_nothing_twice(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workflows.mechanisms.__main__.read_ideas", lambda: Ideas({}, {"order": IDEA}))
+    monkeypatch.setattr("experiments.mechanisms.__main__.read_ideas", lambda: Ideas({}, {"order": IDEA}))
     (project / "one.yaml").write_text("workers: 1\ndevice: cpu\n")
 
     assert main(["order", "--seeds", "2", "--out", "found.json", "--profile", "one.yaml"]) == 0

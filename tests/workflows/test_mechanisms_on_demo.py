@@ -9,12 +9,12 @@ from statistics import fmean
 
 import pytest
 
+from experiments.mechanisms.comparing import Comparison
+from experiments.mechanisms.ideas import read_ideas
 from pipeline.cli import main
-from pipeline.console import Console
-from pipeline.execution import LocalProcesses
-from pipeline.params import load_params
-from workflows.mechanisms.comparing import Comparison
-from workflows.mechanisms.ideas import read_ideas
+from pipeline.core.console import Console
+from pipeline.core.executors import LocalProcesses
+from pipeline.params.file import load_params
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 ROOT = Path(__file__).parent.parent.parent

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from workflows.mechanisms import picture
+from experiments.mechanisms import picture
 
 SCORES = {"told_apart": [0.5, 0.6], "cider": [1.0, 1.5]}
 BETTER = {"told_apart": [0.8, 0.9], "cider": [2.0, 2.5]}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.captioner import build_captioner
-from pipeline.corpus import Corpus
-from pipeline.params import Train
-from workflows.mechanisms.ideas import merged, read_ideas
-from workflows.mechanisms.scoring import Referee, read_twins
+from experiments.mechanisms.ideas import merged, read_ideas
+from experiments.mechanisms.scoring import Referee, read_twins
+from pipeline.captioner.build_model import build_captioner
+from pipeline.data.corpus import Corpus
+from pipeline.params.train import Train
 
 CORPUS = Corpus(
     splits={"test": ["left", "right", "bell", "drum"]},

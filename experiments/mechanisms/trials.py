@@ -1,0 +1,79 @@
+"""One trial: train a run on the clips of a slice, and keep what it says about those of validation and test."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.captioner import caption_videos, load_model
+from pipeline.core import cache_folder, write_bytes, write_json
+from pipeline.data import read_corpus, write_corpus
+from pipeline.params import Caption, Train
+from pipeline.training import Trainer, prepare
+
+SPLITS = ("val", "test")
+EVERYWHERE = "all"  # instead of a slice
+Said = dict[str, dict[str, str]]  # split -> video id -> sentence
+
+
+class Piece(NamedTuple):
+    run: Train
+    clips: str  # a slice to learn from, or all
+
+    @property
+    def key(self) -> str:
+        return f"{self.clips} {self.run.model_dump_json()}"
+
+
+def slice_captions(captions: Path, label: str) -> Path:
+    """A folder like `captions` with the clips of one slice alone, and the same vocabulary."""
+
+    if label == EVERYWHERE:
+        return captions
+    corpus, folder = read_corpus(captions), cache_folder("mechanisms") / label
+    splits = {name: [each for each in ids if corpus.slices[each] == label] for name, ids in corpus.splits.items()}
+    write_corpus(folder, replace(corpus, splits=splits))
+    write_bytes(folder / "vocabulary.json", (captions / "vocabulary.json").read_bytes())
+    return folder
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A picklable piece of work. What is said is kept under all that decides it: a stopped comparison goes on."""
+
+    captions: Path
+    caption: Caption
+    max_words: int  # in training
+    device: str
+
+    def __call__(self, piece: Piece) -> tuple[Piece, Said]:
+
+        captions = slice_captions(self.captions, piece.clips)
+        trainer = prepare(piece.run, captions=captions, max_words=self.max_words, device=self.device)
+        kept = cache_folder("mechanisms") / f"{trainer.folder.name}.json"
+        if not kept.is_file():
+            write_json(kept, self._trained(trainer))
+            shutil.rmtree(trainer.folder)
+        return piece, json.loads(kept.read_text())
+
+    def _trained(self, trainer: Trainer) -> Said:
+
+        load_model(trainer.best_path(trainer.run()), trainer.model)
+        return {split: self._said(trainer, trainer.corpus.splits[split]) for split in SPLITS}
+
+    def _said(self, trainer: Trainer, videos: list[str]) -> dict[str, str]:
+
+        said = caption_videos(
+            trainer.model,
+            trainer.source,
+            videos,
+            vocabulary=trainer.vocabulary,
+            beam=self.caption.beam,
+            max_words=self.caption.max_words,
+            length_power=self.caption.length_power,
+            device=self.device,
+        )
+        return {video: each.caption for video, each in said.items()}

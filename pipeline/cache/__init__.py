@@ -1,0 +1,8 @@
+"""The cache beside DVC: per video its features, exported graphs, measured speeds; safe to delete at any time.
+
+A key that is the hash of everything that decides the content goes in; the content, or nothing, comes out.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

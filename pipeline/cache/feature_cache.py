@@ -1,0 +1,130 @@
+"""The cache beside DVC: content-addressed, shared by runs and processes, safe to delete at any time.
+
+DVC removes a stage's outputs before it runs; what was already computed comes back from here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from pipeline.core import DamageError, cache_folder, sweep
+from pipeline.remote import bring, offer
+from pipeline.store import ROW_COLUMNS, StoredFeatures, TensorFile, VideoFeatures, spec_of, write_tensors
+
+DAY = 24 * 3600.0
+
+
+def graph_path(key: str) -> Path:
+    """Of an exported graph; pipeline/cache/graph_cache.py makes them."""
+    return cache_folder("graphs") / f"{key}.safetensors"
+
+
+def entry_path(key: str) -> Path:
+    return cache_folder("features") / key[:2] / f"{key}.safetensors"
+
+
+def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | None = None) -> None:
+    """Publish an entry; `record` is what `key` is the hash of, kept for whoever looks inside."""
+    parts = video.parts()
+    specs = {name: spec_of(array) for name, array in parts.items()}
+    about = {"record": json.dumps(record or {}, sort_keys=True)}
+    write_tensors(entry_path(key), specs, parts.__getitem__, metadata=about, workshop=unfinished())
+    offer(entry_path(key))
+
+
+def get_features(key: str) -> VideoFeatures | None:
+    """The cached features, or None when they are absent or damaged (then they are simply computed again)."""
+    try:
+        entry = _opened(key)
+        entry.parts()  # a look at each of them is the check
+    except DamageError:
+        return None
+    note_use(entry_path(key))
+    return entry
+
+
+def note_use(path: Path) -> None:
+    """The time of the last use, by which `gc` decides."""
+    with suppress(FileNotFoundError):
+        os.utime(path)
+
+
+@dataclass(frozen=True)
+class CachedFeatures(Mapping[str, VideoFeatures]):
+    """The entries of many videos, opened one by one; a DamageError tells of one that is gone or changed by now."""
+
+    keys_of: Mapping[str, str]  # video -> key
+
+    def __getitem__(self, video_id: str) -> VideoFeatures:
+        return _opened(self.keys_of[video_id])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys_of)
+
+    def __len__(self) -> int:
+        return len(self.keys_of)
+
+
+@dataclass(frozen=True)
+class Entry:
+    path: Path
+    bytes: int
+    used: float  # seconds since 1970
+
+    @property
+    def is_graph(self) -> bool:
+        return self.path.parent == cache_folder("graphs")
+
+
+def entries() -> list[Entry]:
+    """A video's features, and graphs that were exported: every entry of the cache, the longest unused first."""
+    found = []
+    for path in chain(cache_folder("features").glob("??/*.safetensors"), cache_folder("graphs").glob("*.safetensors")):
+        with suppress(FileNotFoundError):  # another process collects as well
+            facts = path.stat()
+            found.append(Entry(path, facts.st_blocks * 512 or facts.st_size, facts.st_mtime))
+    return sorted(found, key=lambda entry: (entry.used, entry.path))
+
+
+def collect(
+    *, keep_days: float | None = None, max_bytes: int | None = None, pretend: bool = False
+) -> tuple[list[Entry], list[Entry]]:
+    """Remove entries unused for `keep_days`, then the longest unused until `max_bytes` fit: removed and kept."""
+    kept = entries()
+    oldest = time.time() - keep_days * DAY if keep_days is not None else 0.0
+    removed = [entry for entry in kept if entry.used < oldest]
+    kept = kept[len(removed) :]
+    total = sum(entry.bytes for entry in kept)
+    while max_bytes is not None and total > max_bytes:
+        total -= kept[0].bytes
+        removed.append(kept.pop(0))
+    if not pretend:
+        for entry in removed:
+            entry.path.unlink(missing_ok=True)
+        clear_unfinished()
+    return removed, kept
+
+
+def clear_unfinished() -> list[Path]:
+    """Remove what killed processes left half-written."""
+    return sweep(unfinished())
+
+
+def unfinished() -> Path:
+    """One folder for all entries that are being written, so that finding those of killed processes costs nothing."""
+    return cache_folder("features") / "unfinished"
+
+
+def _opened(key: str) -> StoredFeatures:
+    bring(entry_path(key))
+    file = TensorFile(entry_path(key))
+    tables = {f"rows.{column}" for column in ROW_COLUMNS}
+    return StoredFeatures(file, names=sorted(file.keys() - tables))

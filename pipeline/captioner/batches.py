@@ -1,0 +1,153 @@
+"""What training and search read: captions as numbers, and padded feature batches from the stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from models.base import Features, Input, Modality
+from pipeline.core import InputError
+from pipeline.data import PAD, Corpus, Vocabulary, tokenize
+from pipeline.params import Slots
+from pipeline.store import Store, open_store
+
+ROWS = {1: "a vector", 2: "regions", 3: "a map", 4: "a map in time"}  # by the number of their axes
+
+
+class Source(Protocol):
+    """Whatever gives the features of videos as a padded batch."""
+
+    def batch(self, video_ids: Sequence[str], *, device: str = "cpu") -> Features: ...
+
+
+@dataclass(frozen=True)
+class FeatureSource:
+    """The stores of a run as padded batches."""
+
+    stores: Mapping[str, Store]  # slot -> store
+    inputs: Mapping[str, Input]  # what the model reads and the run has
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Channels of each input."""
+        return {name: self._shape(wanted)[-1] for name, wanted in self.inputs.items()}
+
+    def batch(self, video_ids: Sequence[str], *, device: str = "cpu") -> Features:
+        return {name: self._modality(wanted, video_ids, device) for name, wanted in self.inputs.items()}
+
+    def _shape(self, wanted: Input) -> list[int]:
+        return self.stores[wanted.slot].manifest["outputs"][wanted.tensor]["shape"] or [1]
+
+    def _modality(self, wanted: Input, video_ids: Sequence[str], device: str) -> Modality:
+        videos = [self.stores[wanted.slot][video_id] for video_id in video_ids]
+        rows = [torch.tensor(video[wanted.tensor], dtype=torch.float32) for video in videos]
+        real = [torch.tensor(video.rows.valid > 0) for video in videos]  # sound that is missing is no row to look at
+        return Modality(_padded(rows).to(device), _padded(real).to(device))  # (B, L, ...), (B, L); padding is False
+
+
+def _padded(videos: list[Tensor]) -> Tensor:
+    """One after the other, zeros after the shorter ones; of videos too short for any row, one row of them."""
+    padded = pad_sequence(videos, batch_first=True)  # (B, L, ...)
+    return padded if padded.shape[1] else padded.new_zeros(len(videos), 1, *padded.shape[2:])
+
+
+def open_features(slots: Slots, wanted: Mapping[str, Input], *, folder: Path = Path("features")) -> FeatureSource:
+    """The stores of what a model reads; an input that it needs but was not given, or a missing tensor, is an error."""
+    given = {name: each for name, each in wanted.items() if "none" not in (getattr(slots, each.slot), each.tensor)}
+    for name, each in wanted.items():
+        if name not in given and not each.optional:
+            raise InputError(
+                f"the model reads '{each.slot}', but the run gives it no store", hint=f"set features.{each.slot}"
+            )
+    stores = {slot: open_store(folder / getattr(slots, slot)) for slot in {each.slot for each in given.values()}}
+    for each in given.values():
+        _require_tensor(stores[each.slot], each)
+    return FeatureSource(stores, given)
+
+
+def _require_tensor(store: Store, wanted: Input) -> None:
+    outputs = store.manifest["outputs"]
+    if wanted.tensor not in outputs:
+        raise InputError(
+            f"the model reads '{wanted.tensor}' for '{wanted.slot}'; {store.folder} has: {', '.join(outputs)}",
+            hint=f"add '{wanted.tensor}' to extract.{store.folder.name}.outputs",
+        )
+    _require_shape(store, wanted)
+
+
+def _require_shape(store: Store, wanted: Input) -> None:
+    """Said before training, in which another shape ends as an error of torch."""
+    shapes = {name: output["shape"] for name, output in store.manifest["outputs"].items()}
+    if len(shapes[wanted.tensor]) in wanted.axes:
+        return
+    fitting = [name for name, shape in shapes.items() if len(shape) in wanted.axes]
+    raise InputError(
+        f"for '{wanted.slot}' the model reads {' or '.join(ROWS[axes] for axes in wanted.axes)} a row;"
+        f" '{wanted.tensor}' of {store.folder} has the shape {shapes[wanted.tensor]}",
+        hint=f"name another tensor in the run's `tensors`; of this store fit: {', '.join(fitting) or 'none'}",
+    )
+
+
+@dataclass(frozen=True)
+class CaptionBatch:
+    """Captions of a few videos; each video's features appear once, however many captions it has here."""
+
+    video_ids: list[str]
+    video_of: Tensor  # (N,) row of `video_ids` that each caption describes
+    words: Tensor  # (N, T) targets, ending in EOS, padded with PAD
+    pairs: Tensor  # (N,) number of each in the training set
+
+
+@dataclass(frozen=True)
+class TrainingPairs:
+    """Every (video, caption) pair of the training split."""
+
+    video_ids: list[str]
+    words: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def batches(self, size: int, *, seed: int, per_video: int = 0) -> Iterator[CaptionBatch]:
+        """All pairs once, in an order that the seed decides; or `per_video` of each video, which lie together."""
+        generator = torch.Generator().manual_seed(seed)
+        order = torch.randperm(len(self), generator=generator).tolist()
+        if per_video:
+            order = self._together(order, per_video, generator)
+        for start in range(0, len(order), size):
+            yield self._batch(order[start : start + size])
+
+    def _together(self, order: Sequence[int], per_video: int, generator: torch.Generator) -> list[int]:
+        """The first few pairs of each video, and the videos in an order of their own: some have more captions."""
+        chosen: dict[str, list[int]] = {}
+        for pair in order:
+            if len(found := chosen.setdefault(self.video_ids[pair], [])) < per_video:
+                found.append(pair)
+        groups = list(chosen.values())
+        return [pair for row in torch.randperm(len(groups), generator=generator).tolist() for pair in groups[row]]
+
+    def _batch(self, chosen: Sequence[int]) -> CaptionBatch:
+        videos = sorted({self.video_ids[pair] for pair in chosen})
+        place = {video_id: row for row, video_id in enumerate(videos)}
+        words = pad_sequence(
+            [torch.tensor(self.words[pair]) for pair in chosen], batch_first=True, padding_value=PAD
+        )  # (N, T)
+        video_of = torch.tensor([place[self.video_ids[pair]] for pair in chosen])
+        return CaptionBatch(videos, video_of, words, torch.tensor(chosen))
+
+
+def training_pairs(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> TrainingPairs:
+    pairs = [
+        (video_id, vocabulary.encode(tokenize(caption)[:max_words]))
+        for video_id in corpus.splits["train"]
+        for caption in corpus.captions[video_id]
+    ]
+    if not pairs:
+        raise InputError("the training split has no captions", hint="framescribe dataset show")
+    return TrainingPairs([video_id for video_id, _ in pairs], [words for _, words in pairs])

@@ -1,0 +1,8 @@
+"""Captions: runs and videos go in; sentences with log probabilities and attention maps come out.
+
+Of a split, of any video file, by one run, by an ensemble, or chosen among several runs by a reranker.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,63 @@
+"""Several trained runs that speak as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.base import Captioner, Features
+from models.parts.ensemble import Ensemble, joined
+from pipeline.captioner import FeatureSource, Run, Source, open_run
+from pipeline.captioning.geometry import Geometry, shared_geometry
+from pipeline.core import InputError
+from pipeline.data import Vocabulary
+
+
+@dataclass(frozen=True)
+class JoinedSource:
+    """What several runs read; runs that read the same stores share one reading."""
+
+    sources: Sequence[FeatureSource]
+
+    def batch(self, video_ids: Sequence[str], *, device: str = "cpu") -> Features:
+        read: dict[object, Features] = {}
+        for source in self.sources:
+            if _reads(source) not in read:
+                read[_reads(source)] = source.batch(video_ids, device=device)
+        return joined([read[_reads(source)] for source in self.sources])
+
+
+def _reads(source: FeatureSource) -> object:
+    return tuple((name, source.stores[each.slot].folder, each.tensor) for name, each in source.inputs.items())
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Whatever can caption: one run, or several as one."""
+
+    model: Captioner
+    source: Source
+    vocabulary: Vocabulary
+    geometry: Geometry
+
+
+def open_speaker(folders: Sequence[Path], *, device: str) -> Speaker:
+    runs = open_runs(folders, device=device)
+    geometry = shared_geometry([Geometry(run.model, run.source) for run in runs])
+    if len(runs) == 1:
+        return Speaker(runs[0].model, runs[0].source, runs[0].vocabulary, geometry)
+    together = JoinedSource([run.source for run in runs])
+    return Speaker(Ensemble([run.model for run in runs]), together, runs[0].vocabulary, geometry)
+
+
+def open_runs(folders: Sequence[Path], *, device: str) -> list[Run]:
+    """Trained runs that number their words alike."""
+    runs = [open_run(folder, device=device) for folder in folders]
+    for folder, run in zip(folders, runs, strict=True):
+        if run.vocabulary != runs[0].vocabulary:
+            raise InputError(
+                f"{folder} and {folders[0]} have different vocabularies: their words cannot be averaged",
+                hint=f"dvc repro train@{folder.name} train@{folders[0].name}",
+            )
+    return runs

@@ -1,0 +1,98 @@
+"""The work of the `caption` stage: a batch of videos at a time, here or on a worker that keeps the model.
+
+Batches are cut before they are given away, the same whoever captions them: not even their padding depends on that.
+Looks come back as they are written, in half precision: what travels and is held is no more than the file will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pipeline.captioner import BATCH, caption_videos
+from pipeline.captioning.caption_model import Speaker, open_speaker
+from pipeline.core import Executor, InProcess, InputError
+from pipeline.params import Caption
+from pipeline.results import Looks, halved, state_of, without_looks
+
+WORTH = 8  # batches; fewer are captioned before workers have imported torch and opened the run
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One batch of the videos that a run, or several as one, is to caption."""
+
+    name: str
+    number: int
+    folders: tuple[Path, ...]
+    state: str  # of the folders: a worker may live longer than a run
+    video_ids: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """In the logs of a cluster."""
+        return f"{self.name} {self.number}"
+
+
+@dataclass(frozen=True)
+class Spoken:
+    name: str
+    number: int
+    predictions: dict[str, dict[str, Any]]
+    looks: dict[str, Looks]
+    facts: dict[str, Any]  # what the looks of all videos share
+
+
+@dataclass(frozen=True)
+class CaptionShard:
+    """Work for an executor."""
+
+    params: Caption
+    device: str
+
+    def __call__(self, shard: Shard) -> Spoken:
+        speaker = _opened(shard.folders, shard.state, self.device)
+        said = caption_videos(
+            speaker.model,
+            speaker.source,
+            shard.video_ids,
+            vocabulary=speaker.vocabulary,
+            beam=self.params.beam,
+            max_words=self.params.max_words,
+            length_power=self.params.length_power,
+            device=self.device,
+        )
+        looks = {video: halved(speaker.geometry.looks(video, each.attention)) for video, each in said.items()}
+        return Spoken(shard.name, shard.number, without_looks(said.items()), looks, speaker.geometry.facts())
+
+
+@lru_cache(maxsize=1)
+def _opened(folders: tuple[Path, ...], state: str, device: str) -> Speaker:
+    """Once a worker: it keeps the model from one batch to the next."""
+    if state_of(folders) != state:
+        named = ", ".join(map(str, folders))
+        raise InputError(f"{named}, or its features, changed while it was captioning", hint="run the same command")
+    return open_speaker(folders, device=device)
+
+
+def shards_of(name: str, folders: Sequence[Path], video_ids: Sequence[str]) -> Iterator[Shard]:
+    """At least one, so that a split without videos is captioned too."""
+    state = state_of(folders)
+    for number, start in enumerate(range(0, max(1, len(video_ids)), BATCH)):
+        yield Shard(name, number, tuple(folders), state, tuple(video_ids[start : start + BATCH]))
+
+
+def worth_it(executor: Executor, shards: Sequence[Shard], *, device: str) -> Executor:
+    """This process for a few batches, if it has the device."""
+    return executor if len(shards) >= WORTH or not _is_here(device) else InProcess()
+
+
+def _is_here(device: str) -> bool:
+    if device == "cpu":
+        return True
+    import torch
+
+    return torch.cuda.is_available()

@@ -1,0 +1,8 @@
+"""What every other room stands on: errors with exit codes, the console, atomic files, checksums, executors.
+
+It knows nothing of videos, features or captions, and decides no number: no stage runs again when it changes.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

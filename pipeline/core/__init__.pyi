@@ -1,0 +1,44 @@
+from . import atomic as atomic
+from .archives import UNREADABLE as UNREADABLE
+from .atomic import (
+    fresh_folder as fresh_folder,
+    named_when_full as named_when_full,
+    publishing as publishing,
+    sweep as sweep,
+    write_bytes as write_bytes,
+    write_json as write_json,
+    write_text as write_text,
+)
+from .cache_dirs import cache_folder as cache_folder, cache_root as cache_root
+from .console import SILENT as SILENT, Console as Console, Progress as Progress, printable as printable
+from .errors import (
+    ClusterError as ClusterError,
+    DamageError as DamageError,
+    DiskFullError as DiskFullError,
+    FramescribeError as FramescribeError,
+    InputError as InputError,
+    MissingToolError as MissingToolError,
+    TooManyFailedError as TooManyFailedError,
+    UsageError as UsageError,
+    WorkerDiedError as WorkerDiedError,
+)
+from .executors import (
+    HERE as HERE,
+    Executor as Executor,
+    InProcess as InProcess,
+    LocalProcesses as LocalProcesses,
+    Threads as Threads,
+    cores as cores,
+    shares as shares,
+)
+from .hashing import (
+    SEAL as SEAL,
+    file_sha256 as file_sha256,
+    record_sha256 as record_sha256,
+    seal_is_whole as seal_is_whole,
+    sealed as sealed,
+)
+from .ids import duplicates as duplicates, named as named
+from .json_file import read_json as read_json, read_json_lines as read_json_lines
+from .malloc import keep_freed_memory as keep_freed_memory
+from .reasons import TRANSIENT as TRANSIENT, DecodeError as DecodeError

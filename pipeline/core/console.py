@@ -1,0 +1,143 @@
+"""What a person sees: lines, tables and progress, on a terminal, in a pipe, quietly or as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+PLAIN_WIDTH = 200  # columns of a table that goes to a file or a pipe: nothing there needs wrapping
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+PLAIN_INTERVAL = 10.0  # seconds between progress lines when the output is not a terminal
+
+
+class Progress(Protocol):
+    """Long work reports here; it cannot tell a bar from a log line from nothing."""
+
+    def advance(self, steps: int = 1, note: str = "") -> None: ...
+
+
+class _Silent:
+    def advance(self, steps: int = 1, note: str = "") -> None: ...
+
+
+SILENT: Progress = _Silent()
+
+
+def printable(text: str) -> str:
+    """A name as a terminal can show it: line breaks and bytes that are not UTF-8 become escapes."""
+    shown = os.fsencode(text).decode(errors="backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)
+
+
+@dataclass
+class _PlainLines:
+    """One line every ten seconds and one at the end: readable in a log file."""
+
+    label: str
+    total: int
+    done: int = 0
+    started: float = field(default_factory=time.monotonic)
+    last_line: float = field(default_factory=time.monotonic)
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self.done += steps
+        now = time.monotonic()
+        if self.done >= self.total or now - self.last_line >= PLAIN_INTERVAL:
+            self.last_line = now
+            speed = pace(self.done, now - self.started)
+            seconds_left = (self.total - self.done) * (now - self.started) / max(self.done, 1)
+            left = f", {_clock(seconds_left)} left" if self.done < self.total else ""
+            sys.stderr.write(f"{self.label}: {self.done}/{self.total} ({speed}{left}) {note}".rstrip() + "\n")
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) or (isinstance(cell, str) and NUMBER.fullmatch(cell) is not None)
+
+
+def pace(done: float, seconds: float) -> str:
+    """A rate of what takes less than a second; of what takes longer, how long."""
+    if done > seconds:
+        return f"{done / max(seconds, 1e-9):.1f}/s"
+    return f"{seconds / done:.1f} s each" if done else "0.0/s"
+
+
+def _clock(seconds: float) -> str:
+    hours, rest = divmod(round(seconds), 3600)
+    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
+
+
+@dataclass(frozen=True)
+class Console:
+    """Results go to stdout, progress to stderr; `--json` leaves one JSON object on stdout and nothing else."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    @property
+    def talks(self) -> bool:
+        return not (self.quiet or self.as_json)
+
+    def say(self, text: str) -> None:
+        if self.talks:
+            sys.stdout.write(text + "\n")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> None:
+        """Columns whose every cell is a number are right-aligned, so that digits line up."""
+        if not self.talks:
+            return
+        from rich.console import Console as RichConsole
+        from rich.table import Table
+
+        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        for position, name in enumerate(columns):
+            numeric = bool(rows) and all(_is_number(row[position]) for row in rows)
+            table.add_column(name, justify="right" if numeric else "left")
+        for row in rows:
+            table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row))
+        width = None if sys.stdout.isatty() else PLAIN_WIDTH
+        RichConsole(file=sys.stdout, width=width, markup=False, highlight=False).print(table)
+
+    @contextmanager
+    def progress(self, label: str, total: int) -> Iterator[Progress]:
+        if not self.talks:
+            yield SILENT
+        elif sys.stderr.isatty():
+            yield from _rich_bar(label, total)
+        else:
+            yield _PlainLines(label, total)
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """The last thing a command does with its summary."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(summary, indent=2, default=str) + "\n")
+
+
+def _rich_bar(label: str, total: int) -> Iterator[Progress]:
+    from rich.console import Console as RichConsole
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress as RichProgress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with RichProgress(*columns, console=RichConsole(stderr=True)) as bar:
+        task = bar.add_task(label, total=total, note="", speed="")
+
+        class _Bar:
+            def advance(self, steps: int = 1, note: str = "") -> None:
+                facts = bar.tasks[task]
+                speed = pace(facts.completed + steps, facts.elapsed or 0.0)
+                bar.update(task, advance=steps, note=note, speed=speed)
+
+        yield _Bar()

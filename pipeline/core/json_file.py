@@ -1,0 +1,43 @@
+"""Predictions from the files people have: COCO results, plain JSON, JSONL, and what `framescribe caption` writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.errors import InputError
+from pipeline.core.ids import duplicates, named
+
+
+def read_json(path: Path, *, hint: str = "") -> Any:
+    """A JSON value, in which no object may say a key twice: one of the two would be lost without a word."""
+    return _parse(read_text(path, hint=hint), path, hint=hint)
+
+
+def read_text(path: Path, *, hint: str = "") -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist", hint=hint) from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text, so it is not JSON: {error}", hint=hint) from error
+
+
+def read_json_lines(path: Path) -> list[Any]:
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    return [_parse(line, f"{path}, line {number}") for number, line in lines if line.strip()]
+
+
+def _parse(text: str, where: Path | str, *, hint: str = "") -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if twice := duplicates(key for key, _ in pairs):
+            raise InputError(f"{where} says {named(twice)} more than once in one object; which one counts?")
+        return dict(pairs)
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except ValueError as error:
+        raise InputError(f"{where} is not JSON: {error}", hint=hint) from error

@@ -1,0 +1,74 @@
+"""Words and their numbers; built from training captions only, so that no test word can leak in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.core import InputError
+
+SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+PAD, BOS, EOS, UNK = range(4)
+
+
+def tokenize(caption: str) -> list[str]:
+    """Lower-case words of letters, digits and apostrophes."""
+    return re.sub(r"[^a-z0-9' ]", " ", caption.lower()).split()
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    words: tuple[str, ...]  # a word's place is its number; the four special words come first
+    numbers: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", {word: number for number, word in enumerate(self.words)})
+        if self.words[: len(SPECIALS)] != SPECIALS or len(self.numbers) != len(self.words):
+            raise ValueError(f"a vocabulary begins with {SPECIALS} and names no word twice")
+
+    @classmethod
+    def build(cls, training_captions: Iterable[str], *, min_count: int = 1) -> Vocabulary:
+        """Most frequent first, equal counts in alphabetical order: the same captions give the same numbers."""
+        counts = Counter(word for caption in training_captions for word in tokenize(caption))
+        kept = sorted((word for word in counts if counts[word] >= min_count), key=lambda word: (-counts[word], word))
+        return cls(words=(*SPECIALS, *kept))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.numbers
+
+    def encode(self, words: Sequence[str]) -> list[int]:
+        """Numbers of the words, then the end mark; unknown words become <unk>."""
+        return [*(self.numbers.get(word, UNK) for word in words), EOS]
+
+    def decode(self, numbers: Iterable[int]) -> str:
+        """The sentence up to the end mark, without padding and begin marks."""
+        words = []
+        for number in numbers:
+            if number == EOS:
+                break
+            if number not in (PAD, BOS):
+                words.append(self.words[number])
+        return " ".join(words)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"words": list(self.words)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Vocabulary:
+        return cls(words=tuple(value["words"]))
+
+
+def read_vocabulary(path: Path) -> Vocabulary:
+    try:
+        return Vocabulary.from_json(json.loads(path.read_text()))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        hint = "make it with `framescribe assemble`"
+        raise InputError(f"{path} cannot be read as a vocabulary: {error}", hint=hint) from error

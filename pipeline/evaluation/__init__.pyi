@@ -1,0 +1,17 @@
+from .attention_mask import RATIOS as RATIOS, MaskedRun as MaskedRun
+from .bootstrap import RESAMPLES as RESAMPLES, Difference as Difference, compare as compare, intervals as intervals
+from .comparison import (
+    Comparison as Comparison,
+    compare_evaluations as compare_evaluations,
+    find_evaluations as find_evaluations,
+    is_predictions as is_predictions,
+)
+from .evaluate import METRICS as METRICS, evaluate_files as evaluate_files, evaluate_named_runs as evaluate_named_runs
+from .prediction_files import read_predictions as read_predictions
+from .record import Evaluation as Evaluation, read_evaluation as read_evaluation
+from .references import read_references as read_references, same_videos as same_videos
+from .scorer import CaptionScorer as CaptionScorer
+from .scoring import score as score, score_all as score_all
+from .statistics import Statistics as Statistics
+from .tokenizer import tokenize as tokenize
+from .toolkit import MetricSettings as MetricSettings

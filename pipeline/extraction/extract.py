@@ -1,0 +1,157 @@
+"""The stage `extract`: every indexed video through one or more extractors, each into its feature store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from pipeline.cache import CachedFeatures, clear_unfinished, note_speed
+from pipeline.core import (
+    Console,
+    DamageError,
+    Executor,
+    InputError,
+    TooManyFailedError,
+    file_sha256,
+    printable,
+    record_sha256,
+)
+from pipeline.data import INDEX_FILE, VideoIndex, VideoRow, read_index
+from pipeline.extraction.build_extractor import Task, make_task, unchanged_weights
+from pipeline.extraction.disk_estimate import estimate, shortages
+from pipeline.extraction.video import ExtractVideo, Result
+from pipeline.params import Extract
+from pipeline.remote import offer_copy
+from pipeline.store import Failure, write_store
+from pipeline.weights import conditions
+
+FEATURES = Path("features")
+
+
+ATTEMPTS = 5  # at an assembly whose cache entries vanish under it
+
+
+MOST_SHOWN = 20  # failures in a table
+
+
+def extract_features(
+    params: Mapping[str, Extract],
+    *,
+    index: Path,
+    outs: Mapping[str, Path],
+    executor: Executor,
+    device: str,
+    console: Console,
+) -> dict[str, Any]:
+    """Publish the stores `outs` of the extractors `params`; what is computed is kept, however this ends."""
+
+    videos = read_index(index)
+    if not videos.rows:
+        raise InputError(f"{index} has no usable video", hint="framescribe decode, and look at quarantine.jsonl")
+    clear_unfinished()
+    for condition in sorted({line for each in params.values() for line in conditions(each.weights)}):
+        console.say(f"licence of the weights {condition}")
+    with ExitStack() as stack:
+        hashes = {name: stack.enter_context(unchanged_weights(each.weights)) for name, each in params.items()}
+        tasks = tuple(
+            make_task(name, each, weights_sha256=hashes[name], device=device) for name, each in params.items()
+        )
+        _warn_of_small_disk(tasks, videos, outs=outs, console=console)
+        work = ExtractVideo(tasks, index=index, index_sha256=file_sha256(index / INDEX_FILE), device=device)
+        offer_copy(index, name=f"index/{work.index_sha256}")
+        counts = dict.fromkeys(["decoded", *params], 0)
+        stores = _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts)
+    summary = {name: {**stores[name], "computed": counts[name]} for name in params}
+    for name, facts in summary.items():
+        told = f"{facts['videos']} videos, {facts['computed']} computed, {facts['failed']} failed"
+        console.say(f"{outs[name]}: {told}")
+    _check_failures(params, summary, outs=outs, console=console)
+    shown = next(iter(summary.values())) if len(summary) == 1 else {"stores": summary}
+    return {**shown, "decoded": counts["decoded"]}
+
+
+def _assembled(
+    work: ExtractVideo,
+    videos: VideoIndex,
+    *,
+    outs: Mapping[str, Path],
+    executor: Executor,
+    console: Console,
+    counts: dict[str, int],
+    attempts: int = ATTEMPTS,
+) -> dict[str, dict[str, Any]]:
+    """Compute what is missing and write the stores from the cache; again, if someone cleared it meanwhile."""
+    results = _computed(work, list(videos.rows.values()), executor=executor, console=console, counts=counts)
+    try:
+        return {task.name: _publish(task, results, videos.rows, out=outs[task.name]) for task in work.tasks}
+    except DamageError:
+        if attempts == 1:
+            raise
+    return _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts, attempts=attempts - 1)
+
+
+def _computed(
+    work: ExtractVideo, rows: list[VideoRow], *, executor: Executor, console: Console, counts: dict[str, int]
+) -> list[Result]:
+    results, began = [], monotonic()
+    with console.progress(f"extract {' '.join(task.name for task in work.tasks)}", len(rows)) as progress:
+        for result in executor.map(work, rows):
+            counts["decoded"] += result.decoded
+            for name in result.computed:
+                counts[name] += 1
+            results.append(result)
+            for name, failure in result.failures.items():
+                console.say(f"{name}: {printable(result.video_id)} failed: {failure.reason}")
+            progress.advance(note=printable(result.video_id))
+    _note_speeds(work, results, rows, seconds=monotonic() - began)
+    return results
+
+
+def _note_speeds(work: ExtractVideo, results: list[Result], rows: list[VideoRow], *, seconds: float) -> None:
+
+    frames = {row.id: row.frames for row in rows}
+    for task in work.tasks:
+        computed = [frames[result.video_id] for result in results if task.name in result.computed]
+        note_speed(record_sha256(task.record), videos=len(computed), frames=sum(computed), seconds=seconds)
+
+
+def _publish(task: Task, results: list[Result], rows: Mapping[str, VideoRow], *, out: Path) -> dict[str, Any]:
+
+    keys = {result.video_id: result.keys[task.name] for result in results if task.name in result.keys}
+    failures = {result.video_id: result.failures[task.name] for result in results if task.name in result.failures}
+    origins = {video_id: task.origin_of(rows[video_id]) for video_id in keys}
+    write_store(out, CachedFeatures(keys), fingerprint=task.record, failures=failures, origins=origins)
+    return {"store": str(out), "videos": len(keys), "failed": len(failures), "failures": failures}
+
+
+def _warn_of_small_disk(
+    tasks: tuple[Task, ...], videos: VideoIndex, *, outs: Mapping[str, Path], console: Console
+) -> None:
+
+    for warning in shortages([estimate(task, videos, out=outs[task.name]) for task in tasks]):
+        console.say(f"warning: {warning}")
+
+
+def _check_failures(
+    params: Mapping[str, Extract], summary: dict[str, dict[str, Any]], *, outs: Mapping[str, Path], console: Console
+) -> None:
+    """All stores are written by now; a table tells of every failure, an error only of too many."""
+    worst: tuple[str, dict[str, Failure]] | None = None
+    for name, facts in summary.items():
+        failures: dict[str, Failure] = dict(sorted(facts["failures"].items()))
+        facts["failures"] = {video_id: failure.reason for video_id, failure in failures.items()}
+        if failures:
+            shown = [(printable(video_id), each.reason, each.message) for video_id, each in failures.items()]
+            console.table((f"{name}: failed", "reason", "what"), shown[:MOST_SHOWN])
+        if len(failures) > params[name].max_failed:
+            worst = worst or (name, failures)
+    if worst is not None:
+        name, failures = worst
+        first = next(f"{printable(video_id)}: {failure}" for video_id, failure in failures.items())
+        raise TooManyFailedError(
+            f"{len(failures)} videos failed, {params[name].max_failed} allowed; first: {first}",
+            hint=f"framescribe store ls {outs[name]} --failed, or raise extract.{name}.max_failed",
+        )

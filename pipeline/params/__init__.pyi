@@ -1,0 +1,17 @@
+from .assemble import Assemble as Assemble
+from .caption import Caption as Caption
+from .dataset import Dataset as Dataset
+from .decode import Decode as Decode
+from .editing import edit_params as edit_params, edited as edited, insert as insert
+from .evaluate import Evaluate as Evaluate
+from .extract import Extract as Extract, Sampling as Sampling
+from .file import (
+    OWN_STORES as OWN_STORES,
+    PARAMS_FILE as PARAMS_FILE,
+    Params as Params,
+    load_params as load_params,
+    pick as pick,
+)
+from .report import Report as Report
+from .section import Section as Section, read_yaml as read_yaml
+from .train import Schedule as Schedule, Slots as Slots, Train as Train

@@ -1,0 +1,91 @@
+"""The section `train`: per run its model, features and schedule."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from pipeline.params.section import Section, explain_problem
+
+
+class Slots(Section):
+    """Which store feeds which modality; `none` names the empty store that is part of the repository."""
+
+    appearance: str = "none"
+    motion: str = "none"
+    regions: str = "none"
+    sound: str = "none"
+    label: str = "none"  # a class of the whole video, where the data set gives one
+
+
+class Schedule(Section):
+    """One stage of training."""
+
+    stage: str = ""  # a name that the model knows, for those whose parts take turns
+    epochs: int = Field(default=30, gt=0)
+    patience: int = Field(default=5, gt=0)  # epochs without a better validation CIDEr
+    optimizer: Literal["adamw", "adam", "rmsprop", "adadelta", "sgd"] = "adamw"
+    learning_rate: float = Field(default=1e-3, gt=0)
+    warmup: int = Field(default=0, ge=0)  # epochs in which the rate rises in a line
+    warmup_from: float = Field(default=1e-7, gt=0)
+    drop_after: int = Field(default=0, ge=0)  # epochs after which the rate falls to `drop_to` at once; 0: never
+    drop_to: float = Field(default=1e-6, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+    clip: float = Field(default=5.0, gt=0)  # largest gradient norm
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    own_words: float = Field(default=0.0, ge=0, le=1)  # scheduled sampling: how often the model reads its own word
+    own_words_after: float = Field(default=0.0, ge=0)  # the other rule: eta of 1 - eta / (eta + exp(epoch / eta))
+    rewards: dict[Literal["cider", "bleu4", "rouge", "meteor"], float] = {}  # self-critical training, when not empty
+    samples: int = Field(default=0, ge=0)  # sentences drawn for each video of a batch; 0: one for each caption there
+    baseline: Literal["greedy", "others"] = "greedy"  # what a drawn one must beat: the greedy, or the others' mean
+    end_word: bool = False  # the end of a sentence counts as a word of CIDEr-D and BLEU-4
+    cross_entropy: float = Field(default=1.0, ge=0)  # its weight beside the rewards
+
+    @model_validator(mode="after")
+    def one_rule_for_own_words(self) -> Schedule:
+        if self.own_words and self.own_words_after:
+            raise ValueError("give own_words or own_words_after, not both")
+        return self
+
+    @model_validator(mode="after")
+    def others_need_company(self) -> Schedule:
+        if self.rewards and self.baseline == "others" and self.samples < 2:
+            raise ValueError(f"baseline others needs samples of 2 or more (got {self.samples})")
+        return self
+
+
+class Train(Schedule):
+    """A run. Its own schedule is the first stage; each entry of `then` says what changes in the next one."""
+
+    model: str  # module in models/
+    features: Slots
+    tensors: dict[str, str] = {}  # input of the model -> tensor of the store, where it is not the usual one
+    options: dict[str, int | float | bool | str] = {}  # the model's own sizes
+    batch_size: int = Field(default=64, gt=0)  # captions a step
+    captions_per_video: int = Field(default=0, ge=0)  # in an epoch, drawn anew, in one batch; 0: all, anywhere
+    seed: int = 0
+    initial: Literal["default", "orthogonal", "uniform"] = "default"  # weights before training
+    start_from: str = ""  # a trained run of the same model whose weights are these; empty: from nothing
+    word_vectors: str = ""  # file of `word x1 x2 ...` lines for the embedding; empty: learnt from nothing
+    then: list[dict[str, Any]] = []
+
+    @model_validator(mode="after")
+    def stages_are_schedules(self) -> Train:
+        """Said here, so that a misspelt key is found before hours of training."""
+        try:
+            _ = self.stages
+        except ValidationError as error:
+            told = [explain_problem(problem, root=Schedule) for problem in error.errors()]
+            raise ValueError(f"then: {'; '.join(told)}") from error
+        return self
+
+    @property
+    def stages(self) -> list[Schedule]:
+        """Each stage is as the one before it, except for what its entry changes; a name is said, never passed on."""
+        values = self.model_dump(include=set(Schedule.model_fields))
+        found = [Schedule.model_validate(values)]
+        for changes in self.then:
+            values = {**values, "stage": "", **changes}
+            found.append(Schedule.model_validate(values))
+        return found

@@ -1,0 +1,130 @@
+"""The stage `report`: the page, its pictures and the tables beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.core import Console, InputError, write_bytes
+from pipeline.data import VideoIndex, read_index
+from pipeline.papers import PaperTable
+from pipeline.params import Report
+from pipeline.report import browser, features, library, origin, page, results
+from pipeline.report.results import Captions, MissingRun, Run, Scores, Sources, metric_names, missing_runs, read_scores
+from pipeline.report.tables import write_tables
+
+PAGE = Path("report/index.html")
+
+
+TABLES = Path("tables")
+
+
+BASELINE = "most frequent caption"
+
+
+def make_report(
+    *,
+    dataset: str,
+    runs: Sequence[str],
+    extractors: Sequence[str] = (),
+    sources: Sources,
+    out: Path,
+    tables: Path | None = None,
+    params: Report,
+    papers: Sequence[PaperTable] = (),
+    console: Console,
+) -> dict[str, Any]:
+    """Write the page of all `runs` that were evaluated, and their `tables`; name the command that makes each other."""
+
+    found, missing = results.read_runs(runs, sources=sources)
+    captions, index = results.read_captions(sources.captions), read_index(sources.index)
+    statistics = sources.captions / "statistics.json"
+    folder = browser.folder_beside(out)
+    videos = _write_videos(folder, found, captions, index, films=params.examples, console=console)
+    html = page.render(
+        dataset=dataset,
+        runs=found,
+        missing=missing,
+        captions=captions,
+        statistics=results.read_json(statistics, stage="assemble") if statistics.is_file() else {},
+        library=library.summarise(index),
+        stores=features.read_stores(extractors, folder=sources.features),
+        videos=videos,
+        folder=folder.name,
+        origin=origin.code_version(Path(__file__).parent),
+        papers=papers,
+    )
+    write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page
+    if tables:
+        write_tables(tables, found)
+    _print_papers(papers, console)
+    _name_missing(missing, console)
+    console.say(f"report: {out} ({len(found)} runs, {videos} videos)")
+    return {"page": str(out), "runs": [one.name for one in found], "missing": [one.name for one in missing]}
+
+
+def _write_videos(
+    folder: Path, runs: Sequence[Run], captions: Captions, index: VideoIndex, *, films: int, console: Console
+) -> int:
+
+    answered = {video for run in runs for video in run.answers.predictions}
+    with console.progress("report", len(answered)) as progress:
+        return browser.write_videos(
+            folder,
+            runs=runs,
+            metrics=page.video_metrics(runs),
+            captions=captions,
+            index=index,
+            films=films,
+            progress=progress,
+        )
+
+
+def show(
+    runs: Sequence[str], *, sources: Sources, page: Path, papers: Sequence[PaperTable] = (), console: Console
+) -> dict[str, Any]:
+    """The table of scores, the papers' tables, and where the page is."""
+
+    if not page.is_file():
+        raise InputError(f"there is no report at {page}", hint="dvc repro report")
+    missing = missing_runs(runs, sources=sources)
+    absent = {one.name for one in missing}
+    scores = {name: read_scores(name, sources=sources) for name in runs if name not in absent}
+    _print_scores(scores, console)
+    _print_papers(papers, console)
+    _name_missing(missing, console)
+    console.say(f"report: {page.resolve()}")
+    return {"page": str(page), "scores": {name: found.scores for name, found in scores.items()}}
+
+
+def _print_scores(scores: dict[str, Scores], console: Console) -> None:
+
+    baseline = next((found.most_frequent_caption for found in scores.values() if found.most_frequent_caption), {})
+    tables = {BASELINE: baseline} | {name: found.scores for name, found in scores.items()}
+    metrics = metric_names(list(tables.values()))
+    rows = [[name, *(table.get(metric, "-") for metric in metrics)] for name, table in tables.items() if table]
+    if rows:
+        console.table(["run", *metrics], rows)
+
+
+def _print_papers(papers: Sequence[PaperTable], console: Console) -> None:
+    """Tables of which a run exists; the others by the command that begins them."""
+    for table in papers:
+        if table.has_runs:
+            columns = ("row", *table.metrics, "run here", *(f"our {metric}" for metric in table.metrics), "differs")
+            blank = ["-"] * len(table.metrics)
+            rows = [
+                (line.row, *line.published, line.run or "-", *(line.ours or blank), "; ".join(line.remarks))
+                for line in table.lines
+            ]
+            console.table(columns, rows, title=table.title)
+    begun = {table.recipe for table in papers if table.has_runs}
+    others = dict.fromkeys(table.recipe for table in papers if table.recipe not in begun)
+    if others:
+        console.say(f"papers without a run here: {', '.join(others)}   next: framescribe paper NAME")
+
+
+def _name_missing(missing: Sequence[MissingRun], console: Console) -> None:
+    for one in missing:
+        console.say(f"not here yet: {one.name}   next: {one.command}")

@@ -1,0 +1,68 @@
+"""Where each word looked, in one form for all models, so that pages and figures need not know who recorded it.
+
+A video's looks are named arrays; a model gives those that it has:
+
+    time      (W, T)        weights of the rows, and `times` (T, 2), their seconds
+    cells     (W, h, w)     places in the frame that the word looked at, and `cell_frames` (W,), the frame's number
+    shared    (W, h, w)     places that are the same in all frames
+    regions   (W, K, N)     boxes of the K frames that the word chose; `boxes` (M, N, 4), left, top, right, bottom in
+                            pixels, `box_frames` (M,), their frames, and `box_rows` (W, K), which of the M were chosen
+    refocus   (T,)          weights of the second look's key frame, once for the whole sentence
+    layer, view   (W, n)    weights of named things: `facts_of` has the names
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from pipeline.core import DamageError, write_bytes
+
+if TYPE_CHECKING:  # the report reads looks without torch
+    pass
+
+Looks = dict[str, np.ndarray]
+
+
+def write_looks(path: Path, looks: Mapping[str, Looks]) -> None:
+    tensors = {f"{video}/{name}": array for video, each in looks.items() for name, array in halved(each).items()}
+    write_bytes(path, save({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}))
+
+
+def halved(looks: Looks) -> Looks:
+    """Weights as float16: a page shows them, nothing computes with them."""
+    return {name: array if _is_exact(name, array) else array.astype(np.float16) for name, array in looks.items()}
+
+
+def _is_exact(name: str, array: np.ndarray) -> bool:
+    return name in ("times", "boxes") or array.dtype.kind == "i"
+
+
+def read_looks(path: Path, *, stage: str = "caption") -> dict[str, Looks]:
+    """What `write_looks` wrote; nothing where no such file is."""
+    if not path.is_file():
+        return {}
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise DamageError(f"{path} cannot be read: {error}", hint=f"dvc repro --force {stage}") from error
+    looks: dict[str, Looks] = {}
+    for key, array in tensors.items():
+        video, name = key.rsplit("/", 1)
+        looks.setdefault(video, {})[name] = array.astype(np.float32) if array.dtype == np.float16 else array
+    return looks
+
+
+def looks_path(predictions: Path) -> Path:
+    """Beside `predictions/RUN.json`."""
+    return predictions.with_suffix(".safetensors")
+
+
+def without_looks(said: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Sentences as JSON; where their words looked is in the file beside it."""
+    return {video: {"caption": each.caption, "log_prob": each.log_prob, "words": each.words} for video, each in said}

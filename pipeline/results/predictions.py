@@ -1,0 +1,35 @@
+"""predictions/RUN.json: one caption per video, as `framescribe caption` writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.core import InputError, read_json
+
+
+def read_run_predictions(path: Path, *, run: str) -> tuple[str, dict[str, str]]:
+    """(split, captions by video) of the file that `framescribe caption` writes."""
+    value = read_json(path, hint=f"`framescribe caption {run}`, or `dvc repro caption@{run}` with all before it")
+    entries = value.get("predictions") if isinstance(value, dict) else None
+    whole = isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values())
+    said = captions_of(entries) if whole else None
+    if said is None or not isinstance(value.get("split"), str):
+        raise InputError(f"{path} lacks a split, or a caption a video", hint=f"framescribe caption {run}")
+    return value["split"], said
+
+
+def captions_of(said: Any) -> dict[str, str] | None:
+    """{video: caption} from {video: caption, or [caption], or {"caption": caption}}; nothing when it is not so."""
+    if not isinstance(said, dict):
+        return None
+    captions = {video: _caption(value) for video, value in said.items()}
+    return {v: c for v, c in captions.items() if c is not None} if None not in captions.values() else None
+
+
+def _caption(value: Any) -> str | None:
+    if isinstance(value, dict):
+        value = value.get("caption")
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, str) else None

@@ -1,0 +1,196 @@
+"""Features that others made, as a store: folders of npy or npz files and HDF5 files, one array or group a video, or one
+npz file whose arrays hold all videos one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from pipeline.core import UNREADABLE, InputError, file_sha256, record_sha256
+from pipeline.store import ROW_COLUMNS, Rows, VideoFeatures, rows_of, write_store
+from pipeline.store_tools.export_store import ABOUT, hdf5
+
+HDF5 = {".h5", ".hdf5", ".hdf"}
+STEADY = 0.01  # a channel that moves less than this says nothing, and would be all noise at deviation 1
+
+
+@dataclass(frozen=True)
+class Foreign(Mapping[str, VideoFeatures]):
+    """The videos of foreign files, read one at a time. What their rows are is only known if the files say so."""
+
+    videos: Mapping[str, Any]  # id -> where its arrays are
+    tensor: str  # the name of an array that has none
+    row_seconds: float = float("nan")
+    scale: float = 1.0
+    standards: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # tensor -> mean, deviation
+
+    def __getitem__(self, video_id: str) -> VideoFeatures:
+        arrays = _arrays(self.videos[video_id], self.tensor)
+        table = {column: arrays.pop(f"rows.{column}") for column in ROW_COLUMNS if f"rows.{column}" in arrays}
+        if len(table) == len(ROW_COLUMNS):
+            return VideoFeatures(tensors=arrays, rows=Rows(**table))
+        arrays = {name: self._scaled(name, np.atleast_2d(array)) for name, array in arrays.items()}
+        counts = {len(array) for array in arrays.values()}
+        if len(counts) != 1:
+            raise InputError(f"'{video_id}': its arrays have {sorted(counts)} rows; they must have the same number")
+        return VideoFeatures(tensors=arrays, rows=rows_of(counts.pop(), seconds=self.row_seconds))
+
+    def _scaled(self, name: str, array: np.ndarray) -> np.ndarray:
+        if not self.standards and self.scale == 1.0:
+            return array
+        mean, deviation = self.standards.get(name, (np.float32(0), np.float32(1)))
+        return ((array.astype(np.float32) - mean) / deviation * self.scale).astype(array.dtype)
+
+    def standardized(self) -> Foreign:
+        """The same with every channel at mean 0 and deviation 1 over the rows of all videos."""
+        sums: dict[str, Any] = {}
+        for video in self.values():
+            for name, array in video.items():
+                rows = array.reshape(-1, array.shape[-1]).astype(np.float64)
+                parts = np.array([np.full(rows.shape[1], len(rows)), rows.sum(0), (rows**2).sum(0)])  # (3, C)
+                sums[name] = sums.get(name, 0) + parts
+        return replace(self, standards={name: _standard(*parts) for name, parts in sums.items()})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.videos)
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+
+def import_features(
+    source: Path,
+    out: Path,
+    *,
+    tensor: str = "features",
+    row_seconds: float = float("nan"),
+    suffix: str = "",
+    scale: float = 1.0,
+    standardize: bool = False,
+) -> dict[str, Any]:
+    """Make a store of `source`; `suffix` is an ending of the names there that is not part of the video's id."""
+    with _opened(source) as (videos, files):
+        if not videos:
+            raise InputError(f"{source} holds no features: no .npy or .npz file, or an empty HDF5 file")
+        named = {_decoded(name.removesuffix(suffix), files): each for name, each in videos.items()}
+        if len(named) != len(videos):
+            raise InputError(f"{source}: several names are the same without '{suffix}'")
+        origin = {path.relative_to(source.parent).as_posix(): file_sha256(path) for path in files}
+        record = {"imported": True, "weights": "unknown", "source_sha256": record_sha256(origin)}
+        record |= {"row_seconds": None if np.isnan(row_seconds) else row_seconds}
+        record |= {} if scale == 1.0 else {"scale": scale}
+        record |= {"standardized": True} if standardize else {}
+        foreign = Foreign(named, tensor, row_seconds)
+        foreign = replace(foreign.standardized() if standardize else foreign, scale=scale)
+        return write_store(out, foreign, fingerprint=record)
+
+
+def _decoded(name: str, files: list[Path]) -> str:
+    """A name in an export of ours is percent-encoded; other people's percent signs are their own."""
+    places = [folder / ABOUT for path in files[:1] for folder in (path.parent, path.parent.parent)]
+    ours = any(place.is_file() for place in places)
+    return unquote(name, errors="surrogateescape") if ours else name
+
+
+def _opened(source: Path) -> AbstractContextManager[tuple[dict[str, Any], list[Path]]]:
+    if not source.exists():
+        raise InputError(f"there is no '{source}'", hint="framescribe store import FOLDER_OR_HDF5_FILE STORE")
+    if source.is_dir():
+        return nullcontext(_folder(source))
+    if source.suffix.lower() == ".npz":
+        return nullcontext((_stacked(source), [source]))
+    if source.suffix.lower() not in HDF5:
+        allowed = ", ".join([".npz", *sorted(HDF5)])
+        raise InputError(f"'{source}' is neither a folder nor an npz or HDF5 file ({allowed})")
+    return _Hdf5(source)
+
+
+def _stacked(source: Path) -> dict[str, Any]:
+    """One list of ids, and arrays with a first dimension of as many videos; what has another length is about all."""
+    arrays = _npz(source)
+    lists = [name for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind == "U"]
+    if len(lists) != 1:
+        raise InputError(
+            f"'{source}' must have one list of video ids; arrays of text there: {', '.join(lists) or 'none'}"
+        )
+    ids = arrays.pop(lists[0]).tolist()
+    stacks = {name: array for name, array in arrays.items() if array.ndim > 1 and len(array) == len(ids)}
+    if len(set(ids)) != len(ids) or not stacks:
+        raise InputError(f"'{source}': ids occur twice" if stacks else f"'{source}': no array has {len(ids)} videos")
+    if len(stacks) == 1:
+        return dict(zip(ids, *stacks.values(), strict=True))
+    return {id_: {name: stack[row] for name, stack in stacks.items()} for row, id_ in enumerate(ids)}
+
+
+def _folder(source: Path) -> tuple[dict[str, Any], list[Path]]:
+    """`<id>.npz`, `<id>.npy`, or `<tensor>/<id>.npy`."""
+    files = sorted(path for path in source.rglob("*.np[yz]") if path.is_file())
+    videos: dict[str, Any] = {}
+    for path in files:
+        named = path.parent == source or path.suffix == ".npz"
+        if named and path.stem in videos:
+            raise InputError(f"{source} has more than one file called '{path.stem}'")
+        if named:
+            videos[path.stem] = path
+        elif isinstance(videos.setdefault(path.stem, {}), Path):
+            raise InputError(f"{source} has '{path.stem}' both beside and in sub-folders")
+        else:
+            videos[path.stem][path.parent.relative_to(source).as_posix().replace("/", ".")] = path
+    return videos, files
+
+
+class _Hdf5(AbstractContextManager[tuple[dict[str, Any], list[Path]]]):
+    """Datasets or groups by id, and the file they are in."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> tuple[dict[str, Any], list[Path]]:
+        try:
+            self.file = hdf5().File(self.path, "r")
+        except OSError as error:
+            raise InputError(f"'{self.path}' is not an HDF5 file: {error}") from error
+        ours = ABOUT in self.file.attrs
+        names = {unquote(name, errors="surrogateescape") if ours else name: name for name in self.file}
+        return {video_id: self.file[name] for video_id, name in names.items()}, [self.path]
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+
+def _arrays(place: Any, tensor: str) -> dict[str, np.ndarray]:
+    if isinstance(place, dict):
+        return {name: each if isinstance(each, np.ndarray) else _array(each) for name, each in place.items()}
+    if isinstance(place, Path):
+        return _npz(place) if place.suffix == ".npz" else {tensor: _array(place)}
+    if hasattr(place, "keys"):  # a group
+        return {name: np.asarray(place[name]) for name in place}
+    return {tensor: np.asarray(place)}
+
+
+def _standard(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and deviation of each channel; one that never changes is left at its size."""
+    mean = total / count
+    deviation = np.sqrt(np.maximum(squares / count - mean**2, 0))
+    return mean.astype(np.float32), np.where(deviation > STEADY, deviation, 1).astype(np.float32)
+
+
+def _array(path: Path) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(f"'{path}' is not an array that can be read: {error}") from error
+
+
+def _npz(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (ValueError, *UNREADABLE) as error:
+        raise InputError(f"'{path}' is not an archive of arrays that can be read: {error}") from error

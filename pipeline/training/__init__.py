@@ -1,0 +1,8 @@
+"""Training: captions and stores go in; a run with its weights, record and learning curve comes out.
+
+One loop serves all models. Progress is kept in the cache, so that a killed run goes on where it stopped.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

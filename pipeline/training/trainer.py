@@ -1,0 +1,276 @@
+"""The only training loop: stages of cross-entropy or self-critical training, early stopping, resumable.
+
+Everything random in an epoch (order of the captions, dropout, samples) is seeded by (seed, epoch), and what is kept
+within an epoch has the state of the generators, so a run that was killed goes on exactly as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from models.base import Captioner, State
+from pipeline.captioner import (
+    CaptionBatch,
+    FeatureSource,
+    TrainingPairs,
+    caption_videos,
+    load_model,
+    make_lesson,
+    save_model,
+    training_pairs,
+)
+from pipeline.core import SILENT, Progress
+from pipeline.data import Corpus, Vocabulary, tokenize
+from pipeline.metrics import CiderScorer
+from pipeline.params import Schedule, Train
+from pipeline.training.progress import load_progress, read_progress, save_progress
+from pipeline.training.rewards import Rewards
+from pipeline.training.schedules import make_optimizer, own_words_at, rate_at
+from pipeline.training.self_critical import Judged, self_critical_loss
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A line of the learning curve."""
+
+    epoch: int
+    train_loss: float  # mean over the captions
+    val_cider: float  # CIDEr-D of greedy sentences
+    stage: int = 1
+    reward: float | None = None  # mean over the sentences drawn, in self-critical training
+
+
+@dataclass
+class History:
+    epochs: list[Epoch] = field(default_factory=list)
+
+    @property
+    def best(self) -> Epoch:
+        return max(self.epochs, key=lambda line: line.val_cider)  # the first of equals
+
+    def of(self, stage: int) -> History:
+        return History([line for line in self.epochs if line.stage == stage])
+
+    def exhausted(self, *, patience: int, limit: int) -> bool:
+        if not self.epochs:
+            return False
+        return len(self.epochs) >= limit or self.epochs[-1].epoch - self.best.epoch >= patience
+
+
+class Outcome(NamedTuple):
+    """Of one update."""
+
+    loss: float
+    reward: float | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an epoch has come to so far."""
+
+    stage: int = 0
+    steps: int = 0
+    captions: int = 0
+    loss: float = 0.0  # sums over the captions
+    reward: float | None = None
+
+    def plus(self, captions: int, outcome: Outcome) -> Part:
+        reward = self.reward
+        if outcome.reward is not None:
+            reward = (reward or 0.0) + captions * outcome.reward
+        loss = self.loss + captions * outcome.loss
+        return Part(self.stage, self.steps + 1, self.captions + captions, loss, reward)
+
+
+@dataclass(frozen=True)
+class Trainer:
+    model: Captioner
+    corpus: Corpus
+    vocabulary: Vocabulary
+    source: FeatureSource
+    settings: Train
+    max_words: int
+    folder: Path  # progress and best model; outside DVC's outputs, so that a killed run finds it again
+    device: str
+    tables: dict[str, Tensor] = field(default_factory=dict)  # the model's own notes between epochs
+    keep_every: float = 600.0  # seconds after which half an epoch is kept too; no result depends on it
+
+    def best_path(self, history: History) -> Path:
+        """Named by its epoch: a model that was saved just before a kill is not taken for the best of those recorded."""
+        return self.folder / f"best-{history.best.epoch:04d}.safetensors"
+
+    def run(self, progress: Progress = SILENT) -> History:
+        kept = read_progress(self.folder)
+        history, part = History([Epoch(**line) for line in kept["history"]]), Part(**kept["part"])
+        progress.advance(len(history.epochs))
+        for number, stage in enumerate(self.settings.stages, 1):
+            if not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
+                begun = part if part.stage == number else Part(number)
+                self._stage(number, stage, history, begun, progress)
+        return history
+
+    def _stage(self, number: int, stage: Schedule, history: History, part: Part, progress: Progress) -> None:
+        optimizer = make_optimizer(self.model, stage)
+        if history.of(number).epochs or part.steps:
+            load_progress(self.folder, self.model, optimizer, self.tables)
+        else:
+            self._begin(number, stage, history)
+        with ExitStack() as stack:
+            rewards = stack.enter_context(self._rewards(stage)) if stage.rewards else None
+            while not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
+                for group in optimizer.param_groups:
+                    group["lr"] = rate_at(stage, len(history.of(number).epochs))
+                own_words = own_words_at(stage, len(history.epochs))
+                update = partial(self._update, optimizer=optimizer, stage=stage, own_words=own_words, rewards=rewards)
+                remember = partial(self._remember, history, optimizer)
+                line = self._epoch(len(history.epochs) + 1, update, remember, part)
+                part = Part(number)
+                history.epochs.append(line)
+                if history.of(number).best is line:
+                    save_model(self.best_path(history.of(number)), self.model)
+                remember(Part())
+                self._forget(history)
+                progress.advance(note=_note(line))
+
+    def _begin(self, number: int, stage: Schedule, history: History) -> None:
+        """A stage goes on from the best model of the one before it, with a clean sheet for its notes."""
+        torch.manual_seed(_seed(self.settings.seed, len(history.epochs)))
+        if history.epochs:
+            load_model(self.best_path(history.of(number - 1)), self.model)
+        self.tables.clear()
+        self.model.begin(stage.stage)
+
+    def _remember(self, history: History, optimizer: torch.optim.Optimizer, part: Part) -> None:
+        lines = [asdict(line) for line in history.epochs]
+        facts = {"epoch": len(lines), "history": lines, "part": asdict(part)}
+        save_progress(self.folder, self.model, optimizer, self.tables, facts)
+
+    def _forget(self, history: History) -> None:
+        """All models but the best one and that of the stage, from which the next one begins."""
+        wanted = {self.best_path(lines) for lines in (history, history.of(history.epochs[-1].stage))}
+        for file in self.folder.glob("best-*.safetensors"):
+            if file not in wanted:
+                file.unlink()
+
+    def _epoch(
+        self,
+        number: int,
+        update: Callable[[CaptionBatch], Outcome],
+        remember: Callable[[Part], None],
+        part: Part,
+    ) -> Epoch:
+        """Means over the captions, and the validation score after them; from where it was left, if it was."""
+        seed = _seed(self.settings.seed, number)
+        if not part.steps:
+            torch.manual_seed(seed)
+        self.model.train()
+        per_video = self.settings.captions_per_video
+        batches = self._pairs.batches(self.settings.batch_size, seed=seed, per_video=per_video)
+        kept = time.monotonic()
+        for batch in islice(batches, part.steps, None):
+            part = part.plus(len(batch.words), update(batch))
+            if time.monotonic() - kept >= self.keep_every:
+                remember(part)
+                kept = time.monotonic()
+        reward = None if part.reward is None else part.reward / part.captions
+        return Epoch(number, part.loss / part.captions, self.validate(), part.stage, reward)
+
+    def _update(
+        self,
+        batch: CaptionBatch,
+        *,
+        optimizer: torch.optim.Optimizer,
+        stage: Schedule,
+        own_words: float,
+        rewards: Rewards | None,
+    ) -> Outcome:
+        features = self.source.batch(batch.video_ids, device=self.device)
+        with torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.device.startswith("cuda")):
+            lesson = make_lesson(
+                self.model,
+                features,
+                batch,
+                tables=self.tables,
+                pairs=len(self._pairs),
+                own_words=own_words,
+                smoothing=stage.label_smoothing,
+            )
+            loss = torch.zeros((), device=self.device)
+            if rewards is None or stage.cross_entropy:
+                loss = loss + (1.0 if rewards is None else stage.cross_entropy) * self.model.loss(lesson)
+            judged = None if rewards is None else self._rewarded(batch, lesson.state, rewards, stage)
+            if judged is not None:
+                loss = loss + judged.loss
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
+        optimizer.step()
+        return Outcome(float(loss.detach()), None if judged is None else float(judged.reward))
+
+    def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards, stage: Schedule) -> Judged:
+        each = torch.arange(len(batch.video_ids)).repeat_interleave(stage.samples)
+        return self_critical_loss(
+            self.model,
+            state,
+            batch.video_ids,
+            drawn_for=(each if stage.samples else batch.video_of).to(self.device),
+            rewards=rewards,
+            vocabulary=self.vocabulary,
+            max_words=self.max_words,
+            baseline=stage.baseline,
+        )
+
+    def _rewards(self, stage: Schedule) -> Rewards:
+        return Rewards(self.corpus.references("train"), dict(stage.rewards), end_word=stage.end_word)
+
+    @cached_property
+    def _pairs(self) -> TrainingPairs:
+        return training_pairs(self.corpus, self.vocabulary, max_words=self.max_words)
+
+    def validate(self, *, beam: int = 1) -> float:
+        """CIDEr-D of the validation videos."""
+        sentences = caption_videos(
+            self.model,
+            self.source,
+            self.corpus.splits["val"],
+            vocabulary=self.vocabulary,
+            beam=beam,
+            max_words=self.max_words,
+            device=self.device,
+        )
+        return self._scorer.score({video_id: said.caption for video_id, said in sentences.items()})[0]
+
+    @cached_property
+    def _scorer(self) -> CiderScorer:
+        """Plain words instead of PTB tokens: no Java in the loop; only the choice of the best epoch rests on it."""
+        references = self.corpus.references("val")
+        return CiderScorer({id_: [" ".join(tokenize(text)) for text in texts] for id_, texts in references.items()})
+
+
+def _seed(seed: int, epoch: int) -> int:
+    return seed * 1_000_003 + epoch
+
+
+def _note(line: Epoch) -> str:
+    reward = "" if line.reward is None else f"  reward {line.reward:.3f}"
+    return f"loss {line.train_loss:.3f}{reward}  val CIDEr-D {line.val_cider:.3f}"
+
+
+def curves_csv(history: History) -> str:
+    """A run without rewards has no column for them."""
+    rewarded = any(line.reward is not None for line in history.epochs)
+    rows = [["epoch", "train_loss", "val_cider", "stage", "reward"]]
+    for line in history.epochs:
+        reward = "" if line.reward is None else f"{line.reward:.6f}"
+        rows.append([f"{line.epoch}", f"{line.train_loss:.6f}", f"{line.val_cider:.6f}", f"{line.stage}", reward])
+    return "".join(",".join(row if rewarded else row[:-1]) + "\n" for row in rows)
