@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One SLURM job that is its own cluster: a scheduler and the graph on the first node, a worker for every task, by TLS.
 #   cd CHECKOUT && sbatch --ntasks=8 --gpus-per-task=1 docker/slurm.sh [command, default: dvc repro]
-# The profile workflows/slurm.yaml is the other way: a run on the login node that submits a job for every worker.
+# The profile workflows/profiles/slurm.yaml is the other way: a run on the login node that submits a job for every worker.
 # Variables: FRAMESCRIBE_BIN (the folder of framescribe and dask; default .venv/bin),
 #            FRAMESCRIBE_IMAGE (an Apptainer image to run everything in instead), DEVICE (cuda when there are GPUs).
 #SBATCH --job-name=framescribe

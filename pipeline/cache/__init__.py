@@ -3,6 +3,6 @@
 A key that is the hash of everything that decides the content goes in; the content, or nothing, comes out.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

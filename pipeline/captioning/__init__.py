@@ -3,6 +3,6 @@
 Of a split, of any video file, by one run, by an ensemble, or chosen among several runs by a reranker.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

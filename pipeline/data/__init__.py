@@ -3,6 +3,6 @@
 `decode` and `assemble` write these files, all later stages read them. It touches `data/` and imports no torch.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

@@ -3,6 +3,6 @@
 A path goes in; frames in decode order, sound, or a reason why not come out. The stage `decode` writes the video index.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

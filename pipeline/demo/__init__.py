@@ -1,5 +1,5 @@
 """The demo set: a seed goes in; short clips with sound, captions and slices come out."""
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

@@ -19,13 +19,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from pipeline import datasets, metrics, params, weights
 from pipeline.core import FramescribeError, UsageError, cache_folder
-from pipeline.datasets import load_annotations
 from pipeline.doctor.probes import CLIP_FRAMES
-from pipeline.metrics import find_java
-from pipeline.params import Params, load_params
 from pipeline.remote import is_listing, read_listing
-from pipeline.weights import WITHOUT_FILE, entry, fetch_command, status
 
 TIMEOUT = 120.0  # seconds a probe may take: a first import of torch from a cold disk is slow
 LOW_DISK, NO_DISK = 5.0, 0.5  # GB
@@ -199,7 +196,7 @@ def _decoder(name: str, answer: Answer, *, state: Literal["warn", "missing"], bl
 def _java() -> list[Check]:
 
     try:
-        java = find_java()
+        java = metrics.find_java()
     except FramescribeError as error:
         return [Check(name="java", state="missing", detail=error.message, blocks="evaluate", fix=error.hint)]
     return [Check(name="java", state="ok", detail=f"{java.version} (from {java.source})")]
@@ -207,25 +204,25 @@ def _java() -> list[Check]:
 
 def _params() -> list[Check]:
 
-    params = load_params()  # what is wrong with it is this check's finding
-    detail = f"data set {params.dataset.name}, {len(params.extract)} extractor(s), {len(params.train)} run(s)"
+    values = params.load_params()  # what is wrong with it is this check's finding
+    detail = f"data set {values.dataset.name}, {len(values.extract)} extractor(s), {len(values.train)} run(s)"
     return [Check(name="params.yaml", state="ok", detail=detail)]
 
 
-def _valid_params() -> Params | None:
+def _valid_params() -> params.Params | None:
 
     try:
-        return load_params()
+        return params.load_params()
     except FramescribeError:
         return None
 
 
 def _dataset() -> list[Check]:
 
-    params = _valid_params()
-    if params is None:
+    values = _valid_params()
+    if values is None:
         return []
-    dataset, name = params.dataset, f"data set {params.dataset.name}"
+    dataset, name = values.dataset, f"data set {values.dataset.name}"
     switch = f"framescribe dataset use {dataset.name} --videos DIR --annotations FILE"
     fix = "framescribe demo-data" if dataset.name == "demo" else switch
     absent = partial(Check, name=name, state="missing", blocks="decode, assemble")
@@ -233,7 +230,7 @@ def _dataset() -> list[Check]:
     if not files:
         return [absent(detail=f"no videos in {dataset.videos}", fix=fix)]
     try:
-        annotations = load_annotations(dataset)
+        annotations = datasets.load_annotations(dataset)
     except FramescribeError as error:
         return [absent(detail=error.message, fix=error.hint or fix)]
     splits = ", ".join(f"{len(videos)} {split}" for split, videos in annotations.splits.items())
@@ -244,16 +241,16 @@ def _count_videos(folder: Path) -> int:
 
     if is_listing(folder):
         return len(read_listing(folder))
-    return sum(entry.is_file() for entry in os.scandir(folder)) if folder.is_dir() else 0
+    return sum(weights.entry.is_file() for weights.entry in os.scandir(folder)) if folder.is_dir() else 0
 
 
 def _weights() -> list[Check]:
     """Those that params.yaml needs; `framescribe weights list` has all."""
 
-    params = _valid_params()
+    values = _valid_params()
     users: dict[str, list[str]] = {}
-    for extractor, section in (params.extract if params else {}).items():
-        if section.weights not in WITHOUT_FILE:
+    for extractor, section in (values.extract if values else {}).items():
+        if section.weights not in weights.WITHOUT_FILE:
             users.setdefault(section.weights, []).append(f"extract@{extractor}")
     return [_one_weights(name, stages) for name, stages in users.items()]
 
@@ -262,12 +259,12 @@ def _one_weights(name: str, stages: list[str]) -> Check:
 
     absent = partial(Check, name=f"weights {name}", state="missing", blocks=", ".join(stages))
     try:
-        state, weights = status(name), entry(name)
+        state, names = weights.status(name), weights.entry(name)
     except UsageError as error:
         return absent(detail=error.message, fix="edit params.yaml")
     if state != "present":
-        return absent(detail=f"{state}: {weights.description} ({weights.licence})", fix=fetch_command(name))
-    return Check(name=f"weights {name}", state="ok", detail=weights.description)
+        return absent(detail=f"{state}: {names.description} ({names.licence})", fix=weights.fetch_command(name))
+    return Check(name=f"weights {name}", state="ok", detail=names.description)
 
 
 def _disk() -> list[Check]:

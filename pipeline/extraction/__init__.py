@@ -4,6 +4,6 @@ It builds the extractor, samples and decodes each video once, runs the forward p
 The networks themselves are in `extractors/`.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

@@ -4,6 +4,6 @@ A video's shard is chosen by the hash of its id and keys are sorted inside a sha
 depend on its content only: not on workers, order or how often a run was resumed. docs/feature-store.md has the format.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

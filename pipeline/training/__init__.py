@@ -3,6 +3,6 @@
 One loop serves all models. Progress is kept in the cache, so that a killed run goes on where it stopped.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

@@ -4,6 +4,6 @@ Foreign files are never unpickled as code, and a carrying package is never impor
 data file is read from it. `registry.yaml` has the facts, docs/weights.md the rules.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)

@@ -8,13 +8,13 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from tests.extractors.published import bottom_up_shapes, caffe_shapes
 
 from extractors import faster_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
 from extractors.parts.detection import bottom_up, published
 from extractors.parts.detection.bottom_up import BottomUp
 from pipeline.weights.safe_pickle import read_arrays
+from tests.extractors.published import bottom_up_shapes, caffe_shapes
 
 TINY = {"blocks": (1, 1, 1), "width": 8, "hidden": 16, "classes": 12, "attributes": 5}
 SMALL_SIDES = {"short_side": 96, "long_side": 160}

@@ -9,6 +9,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
+
+from extractors import c3d, c3d_video
+from extractors.base import ExtractorError, UnknownOutputError
+from pipeline.core.errors import UsageError
+from pipeline.extraction import sampling
+from pipeline.extraction.build_extractor import extractor_of
+from pipeline.extraction.forward_pass import forward
+from pipeline.params.extract import Extract, Sampling
 from tests.extractors.published import (
     C3D_SIZES,
     c3d_shapes,
@@ -18,14 +26,6 @@ from tests.extractors.published import (
     numbered,
     strictly_loaded,
 )
-
-from extractors import c3d, c3d_video
-from extractors.base import ExtractorError, UnknownOutputError
-from pipeline.core.errors import UsageError
-from pipeline.extraction import sampling
-from pipeline.extraction.build_extractor import extractor_of
-from pipeline.extraction.forward_pass import forward
-from pipeline.params.extract import Extract, Sampling
 
 SHAPES = {
     "pool1": (16, 56, 56, 64),

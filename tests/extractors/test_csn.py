@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from tests.extractors.published import csn_shapes, numbered, strictly_loaded
 
 from extractors import csn
 from extractors.base import ExtractorError
 from extractors.parts import engines
 from extractors.parts.windows import Preparation, WindowExtractor, tapped
+from tests.extractors.published import csn_shapes, numbered, strictly_loaded
 
 SHAPES = {
     "layer1": (32, 56, 56, 256),

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.extractors.published import i3d_tree
 
 from extractors import i3d
 from extractors.base import ExtractorError, UnknownOutputError
 from pipeline.params.extract import Extract, Sampling
 from pipeline.weights import converted_path, load_weights, status
 from tests.extractors.awkward import extracted
+from tests.extractors.published import i3d_tree
 from tests.store.making import index_of
 
 ROOT = Path(__file__).parents[2]

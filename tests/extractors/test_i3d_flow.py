@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.extractors.published import i3d_port
 
 from extractors import i3d, i3d_flow
 from extractors.base import ExtractorError, make_network
@@ -20,6 +19,7 @@ from pipeline.params.extract import Extract, Sampling
 from pipeline.store import open_store
 from pipeline.weights import converted_path
 from tests.clips import write_clip
+from tests.extractors.published import i3d_port
 from tests.store.making import extracted, index_of
 
 WEIGHTS = Path(__file__).parents[2] / "weights"

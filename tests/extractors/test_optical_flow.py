@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.extractors.published import spynet_state
 
 from extractors.base import ExtractorError, MissingPackageError
 from extractors.parts.optical_flow import METHODS, FlowMethod, flow_method, raft, spynet, tvl1
 from pipeline.weights import converted_path
+from tests.extractors.published import spynet_state
 from tests.extractors.textures import clip, error
 
 SPYNET = converted_path("spynet", folder=Path(__file__).parents[2] / "weights")

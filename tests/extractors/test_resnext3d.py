@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.extractors.published import numbered, resnext3d_shapes, strictly_loaded
 
 from extractors import resnext3d
 from extractors.base import ExtractorError
 from pipeline.extraction import sampling
 from pipeline.extraction.forward_pass import forward
 from pipeline.params.extract import Sampling
+from tests.extractors.published import numbered, resnext3d_shapes, strictly_loaded
 
 SHAPES = {  # frames -> rows, channels last
     8: {"layer1": (4, 28, 28, 256), "layer2": (2, 14, 14, 512), "layer3": (1, 7, 7, 1024), "layer4": (1, 4, 4, 2048)},

@@ -3,6 +3,6 @@
 It starts, checks, secures and heals clusters. It changes no result, and no stage depends on it.
 """
 
-import lazy_loader
+from pipeline.core.door import open_door
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__)
