@@ -241,7 +241,7 @@ def _count_videos(folder: Path) -> int:
 
     if is_listing(folder):
         return len(read_listing(folder))
-    return sum(weights.entry.is_file() for weights.entry in os.scandir(folder)) if folder.is_dir() else 0
+    return sum(file.is_file() for file in os.scandir(folder)) if folder.is_dir() else 0
 
 
 def _weights() -> list[Check]:
@@ -259,12 +259,12 @@ def _one_weights(name: str, stages: list[str]) -> Check:
 
     absent = partial(Check, name=f"weights {name}", state="missing", blocks=", ".join(stages))
     try:
-        state, names = weights.status(name), weights.entry(name)
+        state, entry = weights.status(name), weights.entry(name)
     except UsageError as error:
         return absent(detail=error.message, fix="edit params.yaml")
     if state != "present":
-        return absent(detail=f"{state}: {names.description} ({names.licence})", fix=weights.fetch_command(name))
-    return Check(name=f"weights {name}", state="ok", detail=names.description)
+        return absent(detail=f"{state}: {entry.description} ({entry.licence})", fix=weights.fetch_command(name))
+    return Check(name=f"weights {name}", state="ok", detail=entry.description)
 
 
 def _disk() -> list[Check]:

@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.captioning import caption
 from pipeline.params.caption import Caption
+from tests.captioning.test_shards import TESTED, make_runs, written
 from tests.cluster.conftest import QUIET, Workers, journal
 from tests.cluster.disturbing import Disturbed, worker_processes
-from tests.test_speaking import TESTED, make_runs, written
 
 
 def captioned(out: str, executor: object) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from tests.test_training import SETTINGS, make_project
+from tests.training.test_trainer import SETTINGS, make_project
 
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {}}
 

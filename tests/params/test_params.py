@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from pipeline.core.errors import UsageError
 from pipeline.params.file import load_params, parse_params, pick
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from pipeline.training import trainer as trainer_module
 from pipeline.training.rewards import Rewards
 from pipeline.training.setup import prepare, publish_run
 from pipeline.training.trainer import History, Trainer, curves_csv
-from tests.test_training import SETTINGS, project  # noqa: F401 - a fixture
+from tests.training.test_trainer import SETTINGS, project  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -14,7 +14,7 @@ from pipeline.core.errors import UsageError
 from pipeline.params.editing import edit_params
 from pipeline.params.file import load_params
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_list_has_every_card(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

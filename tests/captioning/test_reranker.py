@@ -19,7 +19,7 @@ from pipeline.cli import main
 from pipeline.core.atomic import write_json
 from pipeline.core.errors import InputError
 from pipeline.data.corpus import read_corpus
-from tests.test_training import COLOURS, SETTINGS, SHAPES, make_project, train
+from tests.training.test_trainer import COLOURS, SETTINGS, SHAPES, make_project, train
 
 PARAMS = """
 dataset: {name: demo, videos: videos, annotations: annotations.json}

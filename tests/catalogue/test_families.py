@@ -20,7 +20,7 @@ from pipeline.store import open_store
 from tests.clips import write_clip
 from tests.store.making import extracted, index_of
 
-PAGE = (Path(__file__).parents[1] / "docs/add-an-extractor.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/add-an-extractor.md").read_text()
 MINIMAL = "VERSION, TAKES = 3, 'frames'\ndef build(network, **_): ...\n"
 
 

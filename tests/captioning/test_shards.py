@@ -16,7 +16,7 @@ from pipeline.core.errors import InputError
 from pipeline.core.executors import InProcess, LocalProcesses
 from pipeline.params.caption import Caption
 from pipeline.results.run_record import state_of
-from tests.test_training import SETTINGS, make_project, train
+from tests.training.test_trainer import SETTINGS, make_project, train
 
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {}}
 TESTED = (WORTH - 1) * BATCH + 5  # videos; the last batch is not full

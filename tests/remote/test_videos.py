@@ -20,7 +20,7 @@ from pipeline.extraction import extract
 from pipeline.params.decode import Decode
 from pipeline.remote import spool, transfer
 from tests.clips import write_clip
-from tests.objects.conftest import upload
+from tests.remote.conftest import upload
 from tests.store.making import QUIET, content, toy
 
 

@@ -98,8 +98,8 @@ def test_a_killed_run_resumes_to_the_same_bytes(project: Path, monkeypatch: pyte
     """kill -9 in the middle, twice; the model and the curve equal those of an undisturbed run."""
     undisturbed = train(SETTINGS.model_copy(update={"epochs": 12}), "runs/straight")
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(project / "other-cache"))
-    code = "from tests.test_training import SETTINGS, train\ntrain(SETTINGS, 'runs/killed')\n"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
+    code = "from tests.training.test_trainer import SETTINGS, train\ntrain(SETTINGS, 'runs/killed')\n"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     for epochs in (2, 5):
         process = subprocess.Popen([sys.executable, "-c", code], cwd=project, env=environment)
         wait_for_epoch(project / "other-cache", epochs, process)

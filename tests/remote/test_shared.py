@@ -17,7 +17,7 @@ from pipeline.extraction.video import _index
 from pipeline.params.decode import Decode
 from pipeline.remote import transfer
 from pipeline.remote.shared import VARIABLE
-from tests.objects.conftest import upload
+from tests.remote.conftest import upload
 from tests.store.making import QUIET, content, features, toy
 
 KEY = "ab" + "0" * 62

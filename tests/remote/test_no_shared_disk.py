@@ -20,7 +20,7 @@ from pipeline.extraction import extract
 from pipeline.params.decode import Decode
 from pipeline.remote.shared import VARIABLE
 from tests.containers.processes import free_port, running
-from tests.objects.conftest import upload
+from tests.remote.conftest import upload
 from tests.store.making import QUIET, KnowingToy, content, toy
 from workflows.cluster.certificates import make_certificates
 from workflows.cluster.executor import DaskExecutor

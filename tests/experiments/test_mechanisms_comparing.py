@@ -15,7 +15,7 @@ from experiments.mechanisms.trials import Trial, slice_captions
 from pipeline.data.corpus import read_corpus, write_corpus
 from pipeline.params.train import Train
 from pipeline.training.setup import prepare
-from tests.test_training import SETTINGS, make_project
+from tests.training.test_trainer import SETTINGS, make_project
 
 PARAMS = """
 dataset: {name: demo, videos: data/demo/videos, annotations: data/demo/annotations.json}

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.core.errors import DiskFullError, InputError, MissingToolError, UsageError
 from pipeline.remote import transfer
-from tests.objects.conftest import SECRET
+from tests.remote.conftest import SECRET
 
 
 @pytest.mark.parametrize("protocol", ["s3", "memory", "file"])
