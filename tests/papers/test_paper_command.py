@@ -15,7 +15,7 @@ from pipeline.papers.recipes import known_recipes, read_recipe
 from pipeline.params.dataset import Dataset
 from pipeline.params.extract import Sampling
 from pipeline.params.file import load_params
-from tests.test_index import OTHER, ROW, TIMES
+from tests.data.test_index import OTHER, ROW, TIMES
 
 ELSEWHERE = Dataset(name="demo", videos="videos", annotations="none")
 
