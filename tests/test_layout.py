@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
@@ -13,15 +14,35 @@ from ruamel.yaml import YAML
 
 from pipeline.cli import COMMANDS, STAGES, command_module
 from pipeline.params import Params
+from tests.imports import ROOT, api, cycles, imports, modules, within
 
-ROOT = Path(__file__).parent.parent
 PACKAGES = ("pipeline", "extractors", "models", "workflows")
-# What each package may import of the others. The command line alone reaches up, to find the machine profile.
-ALLOWED = {
-    "workflows": {"pipeline", "extractors", "models"},
-    "pipeline": {"extractors", "models"},
-    "extractors": set(),
-    "models": set(),
+# The rooms, bottom up. A room imports its own modules and those of lower layers, nothing else.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("pipeline.core", "extractors", "models"),
+    ("pipeline.params", "pipeline.remote"),
+    (
+        "pipeline.index",
+        "pipeline.corpus",
+        "pipeline.store",
+        "pipeline.runs",
+        "pipeline.predictions",
+        "pipeline.metrics",
+    ),
+    ("pipeline.cache", "pipeline.weights", "pipeline.catalogue", "pipeline.decoding"),
+    ("pipeline.datasets", "pipeline.extraction", "pipeline.captioner", "pipeline.store_tools"),
+    ("pipeline.training", "pipeline.captioning", "pipeline.evaluation"),
+    ("pipeline.papers", "pipeline.demo", "pipeline.doctor"),
+    ("pipeline.report",),
+    ("workflows",),
+    ("pipeline.stages", "pipeline.commands", "pipeline.cli", "pipeline.__main__"),
+)
+# Modules of one stem, each group with its reason.
+HOMONYMS = {
+    **dict.fromkeys(STAGES, "the parser, the section of params.yaml and the work of a stage"),
+    "dataset": "a command and its section of params.yaml",
+    "frames": "a command, and the family of single frames",
+    "base": "a contract: of extractors, of models, of detectors, of optical flow",
 }
 HEAVY = ("torch", "torchvision", "dask", "distributed", "dvc", "av", "decord", "numpy", "pydantic", "rich")
 
@@ -40,13 +61,74 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_imports_point_one_way(package: str) -> None:
-    for path in sources(package):
-        if path == ROOT / "pipeline" / "cli.py":
-            continue
-        others = imported(path) & set(PACKAGES) - {package}
-        assert others <= ALLOWED[package], f"{path} imports {others}"
+def layer_of(module: str) -> tuple[int, str]:
+    found = [(number, room) for number, rooms in enumerate(LAYERS) for room in rooms if within(module, [room])]
+    assert found, f"{module} is in no room of LAYERS"
+    return found[0]
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if name not in ("pipeline", "workflows")])
+def test_a_room_imports_lower_layers_only(module: str) -> None:
+    layer, room = layer_of(module)
+    for other in imports(module) - {"pipeline"}:
+        theirs, their_room = layer_of(other)
+        assert their_room == room or theirs < layer, f"{module} imports {other}"
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Function-level imports count: they hide a cycle, they do not cut it."""
+    assert cycles({name: set(imports(name)) for name in modules()}) == []
+
+
+def test_pipeline_holds_rooms_and_the_command_line_only() -> None:
+    assert {path.name for path in (ROOT / "pipeline").glob("*.py")} == {"__init__.py", "__main__.py", "cli.py"}
+
+
+def test_a_room_is_entered_through_its_door() -> None:
+    """What others use is in the stub of the package; the rest is its own business."""
+    past = []
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                room = ".".join(node.module.split(".")[:2])
+                if room in modules() and api(room) and room != node.module and not within(name, [room]):
+                    past.append(f"{name}: {node.module}")
+    assert [each for each in past if "pipeline.core.door" not in each] == []
+
+
+def test_a_door_names_what_is_there_and_nothing_that_is_a_module_too() -> None:
+    for room in [name for name in modules() if api(name)]:
+        package = importlib.import_module(room)
+        assert package.__doc__, room
+        for name, home in api(room).items():
+            assert home in modules(), f"{room} names {name} of {home}"
+            assert f"{room}.{name}" not in modules() or home == f"{room}.{name}", f"{room}.{name} is a module"
+
+
+def test_few_imports_hide_in_functions() -> None:
+    hidden = []
+    for name, path in modules().items():
+        tree = ast.parse(path.read_text())
+        below = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node not in tree.body]
+        hidden += [f"{name}: {node.module}" for node in below if (node.module or "").split(".")[0] in PACKAGES]
+    assert len(hidden) <= 6, hidden
+
+
+def test_a_stem_is_one_module() -> None:
+    stems: dict[str, list[str]] = {}
+    for name in modules():
+        if not name.endswith("__main__") and modules()[name].name != "__init__.py":
+            stems.setdefault(name.rpartition(".")[2], []).append(name)
+    assert {stem: names for stem, names in stems.items() if len(names) > 1 and stem not in HOMONYMS} == {}
+
+
+def test_a_class_name_is_one_class() -> None:
+    classes: dict[str, list[str]] = {}
+    for name, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                classes.setdefault(node.name, []).append(name)
+    assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 
 @pytest.mark.parametrize("package", ["extractors", "models"])

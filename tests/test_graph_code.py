@@ -1,0 +1,201 @@
+"""dvc.yaml depends on every line that decides a stage's result: the folders it names against what the stage imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from pipeline.training.setup import CODE
+from tests.imports import ROOT, closure, modules, within
+
+# Where the work of a stage begins. What is started by name rather than imported is named here too.
+ROOTS = {
+    "decode": ["pipeline.decoding.decode", "pipeline.decoding.child"],
+    "extract": ["pipeline.extraction.extract", "pipeline.decoding.child"],
+    "assemble": ["pipeline.datasets.assemble"],
+    "train": ["pipeline.training.train", *(name for name in modules() if within(name, ["models"]))],
+    "caption": ["pipeline.captioning.caption", *(name for name in modules() if within(name, ["models"]))],
+    "evaluate": ["pipeline.evaluation.evaluate"],
+    "report": ["pipeline.report.report", "pipeline.decoding.child"],
+}
+# What a stage imports and does not depend on, each with its reason.
+DECIDE_NOTHING = {
+    "pipeline.core": "writes what it is given, checks it, talks to people",
+    "pipeline.remote": "brings bytes that are compared with their checksum",
+    "pipeline.params.file": "a value that changes is a dependency by itself (params:)",
+    "pipeline.params.section": "as above",
+    "pipeline.params.dataset": "paths and names, no arithmetic; a value that changes is a dependency by itself",
+    "workflows": "where a stage runs, never what comes out",
+}
+FAMILIES = sorted(path.stem for path in (ROOT / "extractors").glob("*.py") if path.stem not in ("__init__", "base"))
+# The sections that a stage reads beside its own; they are values that `params:` names.
+READS_SECTION = {
+    "assemble": ["dataset", "decode"],
+    "caption": ["train"],
+    "report": ["assemble", "caption", "extract", "train"],
+}
+
+
+def graph() -> dict[str, Any]:
+    stages = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text())["stages"]
+    return {name: stage.get("do", stage) for name, stage in stages.items()}
+
+
+def code_of(stage: str, *, family: str = "frames") -> list[str]:
+    """The sources among the dependencies of a stage."""
+    named = [dep.replace("${item.family}", family) for dep in graph()[stage]["deps"]]
+    tops = ("pipeline", "extractors", "models", "workflows")
+    return [dep for dep in named if dep.split("/")[0] in tops]
+
+
+def is_covered(module: str, code: list[str]) -> bool:
+    path = modules()[module].relative_to(ROOT)
+    return any(path == Path(dep) or path.is_relative_to(dep) for dep in code)
+
+
+def uncovered(stage: str, roots: list[str], *, family: str = "frames") -> list[str]:
+    sections = [f"pipeline.params.{name}" for name in READS_SECTION.get(stage, [])]
+    reached = closure(roots, beyond=[*DECIDE_NOTHING, *sections])
+    return sorted(module for module in reached if not is_covered(module, code_of(stage, family=family)))
+
+
+@pytest.mark.parametrize("stage", ROOTS)
+def test_a_stage_depends_on_all_code_that_it_runs(stage: str) -> None:
+    assert not uncovered(stage, ROOTS[stage])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_extractor_depends_on_its_own_family_and_on_no_other(family: str) -> None:
+    assert not uncovered("extract", [*ROOTS["extract"], f"extractors.{family}"], family=family)
+
+
+@pytest.mark.parametrize("stage", ROOTS)
+def test_a_stage_depends_on_no_code_that_it_does_not_run(stage: str) -> None:
+    reached = closure([*ROOTS[stage], *(f"extractors.{family}" for family in FAMILIES if stage == "extract")])
+    for dep in code_of(stage):
+        if any(modules()[module].suffix == ".py" for module in modules()) and (ROOT / dep).suffix in ("", ".py"):
+            sources = [m for m in modules() if is_covered(m, [dep])]
+            assert not sources or reached & set(sources), f"{stage} names {dep} for nothing"
+
+
+def test_what_decides_a_result_is_a_folder_or_the_section_of_the_stage() -> None:
+    """Single files are a list that someone must keep; the family and the section are named by params.yaml."""
+    for stage in ROOTS:
+        files = {dep for dep in code_of(stage) if dep.endswith(".py")}
+        assert files <= {f"pipeline/params/{stage}.py", "extractors/base.py", "extractors/frames.py"}
+
+
+def test_half_a_run_is_resumed_by_the_code_that_the_graph_knows() -> None:
+    assert list(CODE) == code_of("train")
+
+
+def test_the_test_can_fail() -> None:
+    """A stage that runs a module which its dependencies do not cover is told by the module's name."""
+    assert "pipeline.training.trainer" in uncovered("evaluate", ["pipeline.training.train"])
+
+
+EXTRACT = {f"extract@{name}" for name in ("mobilenet_v2", "i3d_rgb", "soundnet")}
+TRAIN, CAPTION, EVALUATE = (
+    {f"{stage}@{run}" for run in ("mean_pool", "soft_attention", "all_senses")}
+    for stage in ("train", "caption", "evaluate")
+)
+# Source -> the stages that a change of it must run again, and no others.
+TOUCHED: dict[str, set[str]] = {
+    "pipeline/training/setup.py": TRAIN,
+    "pipeline/training/trainer.py": TRAIN,
+    "pipeline/captioner/build_model.py": TRAIN | CAPTION,
+    "pipeline/captioner/checkpoint.py": TRAIN | CAPTION,
+    "pipeline/captioner/teacher_forcing.py": TRAIN | CAPTION,
+    "pipeline/captioner/search.py": TRAIN | CAPTION,
+    "models/parts/layers.py": TRAIN | CAPTION,
+    "pipeline/corpus/corpus.py": {"assemble"} | TRAIN | CAPTION | EVALUATE | {"report"},
+    "pipeline/corpus/vocabulary.py": {"assemble"} | TRAIN | CAPTION | EVALUATE | {"report"},
+    "pipeline/captioning/caption_model.py": CAPTION,
+    "pipeline/metrics/cider.py": TRAIN | EVALUATE,
+    "pipeline/evaluation/bootstrap.py": EVALUATE,
+    "pipeline/extraction/forward_pass.py": EXTRACT,
+    "pipeline/extraction/audio_features.py": EXTRACT,
+    "pipeline/extraction/engine_choice.py": EXTRACT,
+    "extractors/parts/network.py": EXTRACT,
+    "extractors/parts/resizing.py": EXTRACT,
+    "extractors/i3d.py": {"extract@i3d_rgb"},
+    "extractors/yolo.py": set(),
+    "pipeline/decoding/pyav.py": {"decode", "report"} | EXTRACT,
+    "pipeline/datasets/msvd.py": {"assemble"},
+    "pipeline/papers/tables.py": {"report"},
+    "pipeline/report/report.py": {"report"},
+    "pipeline/params/caption.py": CAPTION,
+    "pipeline/stages/train.py": set(),
+    "pipeline/cli.py": set(),
+    "pipeline/core/console.py": set(),
+    "workflows/cluster/executor.py": set(),
+    "pipeline/store_tools/verify_store.py": set(),
+}
+
+
+class Committed:
+    """A clone whose stages all have outputs, as DVC believes: nothing is computed here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+        for name in tracked.decode().rstrip("\0").split("\0"):
+            if (ROOT / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, folder / name)
+        self.dvc("git", "init", "--quiet")
+        for name in ("data/demo/videos/clip.mp4", "data/demo/annotations.json", *self.weights(), *self.outputs()):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(name)
+        self.dvc("dvc", "commit", "--force", "--quiet")
+
+    @staticmethod
+    def weights() -> list[str]:
+        return [f"weights/{name}.safetensors" for name in ("mobilenet_v2", "i3d_rgb", "soundnet")]
+
+    @staticmethod
+    def outputs() -> list[str]:
+        stores = [f"features/{name}/store.json" for name in ("mobilenet_v2", "i3d_rgb", "soundnet", "category")]
+        runs = [name.partition("@")[2] for name in sorted(TRAIN)]
+        each = ("runs/{}/run.json", "metrics/{}/curves.csv", "predictions/{}.json", "predictions/{}.safetensors")
+        more = ("evaluation/{}.json", "metrics/{}/scores.json")
+        single = ["data/index/index.jsonl", "data/captions/captions.json", "report/index.html"]
+        tables = ["tables/curves.csv", "tables/scores.csv"]
+        return [*stores, *(name.format(run) for run in runs for name in (*each, *more)), *single, *tables]
+
+    def dvc(self, *command: str) -> str:
+        environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def changed(self) -> set[str]:
+        return set(json.loads(self.dvc("dvc", "status", "--json")))
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> Committed:
+    clone = Committed(tmp_path_factory.mktemp("committed"))
+    assert clone.changed() == set()
+    return clone
+
+
+@pytest.mark.parametrize("source", TOUCHED)
+def test_a_comment_runs_exactly_the_stages_that_the_file_decides(committed: Committed, source: str) -> None:
+    path = committed.folder / source
+    text = path.read_text()
+    path.write_text(text + "\n# edited\n")
+    try:
+        assert committed.changed() == TOUCHED[source]
+    finally:
+        path.write_text(text)
