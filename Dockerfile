@@ -23,7 +23,7 @@ RUN --mount=type=cache,target=/var/cache/uv \
 FROM ${BASE}
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="framescribe" \
-      org.opencontainers.image.description="Raw videos in; features that can be trusted, and sentences, out." \
+      org.opencontainers.image.description="Video captioning, end to end: decode, extract features, train, caption, evaluate; reproducible with DVC." \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.revision="${REVISION}" \

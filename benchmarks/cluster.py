@@ -28,8 +28,8 @@ from pipeline.extraction import extract
 from pipeline.params import Decode, Extract
 from workflows.cluster.executor import DaskExecutor
 from workflows.cluster.journal import Journal
-from workflows.cluster.scheduling import Campaign
-from workflows.cluster.worker import Place
+from workflows.cluster.scheduling import Dispatcher
+from workflows.cluster.worker import WorkerEnvironment
 from workflows.profiles.schema import Node
 
 QUIET = Console(quiet=True)
@@ -122,14 +122,14 @@ def sleep(seconds: float) -> float:
 
 
 def run_sleeping(seconds: Sequence[float], *, each: int) -> tuple[float, float]:
-    """Seconds that the campaign took, and megabytes that it added to this process, which is scheduler and client."""
+    """Seconds that the work took, and megabytes that it added to this process, which is scheduler and client."""
     from distributed import Client, LocalCluster
 
     settings = profile(WORKERS, videos_per_task=each)
-    campaign = Campaign(
+    dispatcher = Dispatcher(
         sleep,
         seconds,
-        place=Place(Path.cwd()),
+        environment=WorkerEnvironment(Path.cwd()),
         profile=settings,
         journal=Journal(None),
         workers=WORKERS,
@@ -146,7 +146,7 @@ def run_sleeping(seconds: Sequence[float], *, each: int) -> tuple[float, float]:
         client.wait_for_workers(WORKERS)
         before = psutil.Process().memory_info().rss
         started = time.perf_counter()
-        count = sum(1 for _ in campaign.results(client))
+        count = sum(1 for _ in dispatcher.results(client))
         took = time.perf_counter() - started
         grown = psutil.Process().memory_info().rss - before
     assert count == len(seconds)

@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The image of ../Dockerfile and detectron2, which is on no registry and is compiled here (about six minutes a core).
+# The image of ../Dockerfile and detectron2, which is on no registry and is compiled here (about six minutes on one core).
 #   docker build --tag framescribe:0.1.0 . && docker build --tag framescribe:0.1.0-detectron2 --file docker/detectron2.Dockerfile docker
 # Without a CUDA compiler its own operators (deformable convolution, rotated boxes) are built for the CPU; those of
 # Faster and Mask R-CNN are torchvision's and run on a GPU all the same.

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from pipeline.core import Console, FramescribeError
+from pipeline.core import CommandParser, Console, FramescribeError
 
+DESCRIPTION = "Video captioning, end to end: decode, extract features, train, caption, evaluate; reproducible with DVC."
 STAGES = {
     "decode": "index the videos by really decoding them",
     "extract": "run extractors over the index, each into a sharded store",
@@ -42,6 +43,8 @@ TOOLS = {
 }
 MACHINES = {"cluster": "check that a profile's workers are fit for the work; make certificates"}
 COMMANDS = STAGES | TOOLS | MACHINES
+USE_WORKERS = ("decode", "extract", "train", "caption", "evaluate", "cluster")
+USE_PROFILE = ("doctor", "mask", "fuse", "store")  # its device, or that it is valid; no workers
 OWN_WORKERS = ("decode", "demo-data")  # they have no process to start for each, and an option of that name
 
 
@@ -54,10 +57,10 @@ def command_module(name: str) -> ModuleType:
 
 def _overview() -> argparse.ArgumentParser:
     listing = "\n".join(f"  {name:<10} {text}" for name, text in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="framescribe",
         usage="framescribe [--version] COMMAND [options]",
-        description="Raw videos in; features that can be trusted, and sentences, out; everything reproducible.",
+        description=DESCRIPTION,
         epilog=f"stages (in the order of dvc.yaml), then tools:\n{listing}\n\n"
         "`framescribe COMMAND --help` explains a command; `dvc repro` runs the stages.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -68,19 +71,29 @@ def _overview() -> argparse.ArgumentParser:
 
 
 def _command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"framescribe {name}", description=module.__doc__)
+    parser = CommandParser(prog=f"framescribe {name}", description=module.__doc__)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--json", action="store_true", help="print one JSON summary on stdout and nothing else there")
-    machine = parser.add_argument_group("machine")
-    machine.add_argument("--profile", help="a name in workflows/ or a .yaml file (default: laptop)")
-    if name not in OWN_WORKERS:
-        machine.add_argument(
-            "--workers", dest="processes", type=int, metavar="N", help="worker processes (default: the profile's)"
-        )
-    machine.add_argument("--insecure", action="store_true", help="let traffic leave this machine unencrypted")
-    machine.add_argument("--performance-report", metavar="FILE", help="an HTML page of how a cluster spent its time")
+    _add_machine_options(parser, name)
     module.configure(parser)
     return parser
+
+
+def _add_machine_options(parser: argparse.ArgumentParser, name: str) -> None:
+    """Every command takes them, so that one line of options does for all; its help has those that it uses."""
+
+    def text(help_text: str, users: Sequence[str] = USE_WORKERS) -> str:
+        return help_text if name in users else argparse.SUPPRESS
+
+    machine = parser.add_argument_group("machine")
+    profile = text("a name in workflows/profiles/ or a .yaml file (default: laptop)", USE_WORKERS + USE_PROFILE)
+    machine.add_argument("--profile", help=profile)
+    if name not in OWN_WORKERS:
+        workers = text("worker processes (default: the profile's)")
+        machine.add_argument("--workers", dest="processes", type=int, metavar="N", help=workers)
+    machine.add_argument("--insecure", action="store_true", help=text("let traffic leave this machine unencrypted"))
+    page = text("an HTML page of how a cluster spent its time")
+    machine.add_argument("--performance-report", metavar="FILE", help=page)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

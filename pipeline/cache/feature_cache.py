@@ -36,7 +36,7 @@ def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | 
     parts = video.parts()
     specs = {name: spec_of(array) for name, array in parts.items()}
     about = {"record": json.dumps(record or {}, sort_keys=True)}
-    write_tensors(entry_path(key), specs, parts.__getitem__, metadata=about, workshop=unfinished())
+    write_tensors(entry_path(key), specs, parts.__getitem__, metadata=about, temporary_folder=unfinished())
     offer(entry_path(key))
 
 

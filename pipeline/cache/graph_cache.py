@@ -22,5 +22,5 @@ def remembered(record: dict[str, Any], make: Callable[[], bytes]) -> bytes:
     else:
         note_use(path)
         return found
-    write_tensors(path, {"graph": spec_of(graph)}, {"graph": graph}.__getitem__, workshop=unfinished())
+    write_tensors(path, {"graph": spec_of(graph)}, {"graph": graph}.__getitem__, temporary_folder=unfinished())
     return graph.tobytes()

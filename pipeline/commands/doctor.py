@@ -15,7 +15,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
     if args.profile:
         args.machine()  # one that is not there is told first; without one, doctor needs no package to answer
     checks = doctor.glance() if args.quick else doctor.examine()

@@ -1,5 +1,6 @@
 from . import atomic as atomic
 from .archives import UNREADABLE as UNREADABLE
+from .arguments import CommandParser as CommandParser
 from .atomic import (
     fresh_folder as fresh_folder,
     named_when_full as named_when_full,

@@ -1,4 +1,4 @@
-"""What Python raises for an archive that cannot be read: whoever opens a foreign one must expect all of it."""
+"""What Python raises for an archive that cannot be read: all of it is to be expected from a file of unknown origin."""
 
 from __future__ import annotations
 

@@ -32,12 +32,12 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def publishing(path: Path, *, workshop: Path | None = None) -> Iterator[Path]:
+def publishing(path: Path, *, temporary_folder: Path | None = None) -> Iterator[Path]:
     """Give a temporary path to write to; rename it to `path` when the block ends well, remove it when not.
 
-    `workshop` is the folder of the temporary path, on the same file system; without it, the folder of `path`.
+    The temporary path lies in `temporary_folder`, on the same file system; without one, beside `path`.
     """
-    temporary = _temporary(path, workshop or path.parent)
+    temporary = _temporary(path, temporary_folder or path.parent)
     _make_folders(path.parent, temporary.parent)
     try:
         with named_when_full(path):
@@ -115,12 +115,12 @@ def _refuse_foreign(path: Path, *, known_by: str) -> None:
 
 
 def _temporary(path: Path, folder: Path) -> Path:
-    """Of this thread alone: two writers of one path never share it."""
+    """Of this thread alone, so that two writers of one path never share it."""
     return folder / own_name(path.name)
 
 
 def own_name(name: str) -> str:
-    """A name that tells whose it is, for `sweep` to know whether anyone will come back for it."""
+    """A name with machine, process and thread, from which `sweep` knows whether its writer still runs."""
     return f".{name}.{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}.tmp"
 
 

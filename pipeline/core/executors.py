@@ -3,14 +3,18 @@
 `work` is a function of this package, or an object of one of its classes; only it and the items travel.
 Results arrive as they are done, in any order, so each carries its own name. Work that can answer for an item which
 takes every worker down that tries it has a method `give_up(item, why)`; without one, such an item ends the run.
-Work that is true to `takes_hours` has no time limit and is never tried at two places at once.
+Work whose `takes_hours` is true has no time limit and is never tried at two places at once.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
 from typing import Protocol, TypeVar
 
 from pipeline.core.errors import WorkerDiedError
@@ -22,17 +26,17 @@ Result = TypeVar("Result")
 class Executor(Protocol):
     @property
     def workers(self) -> int:
-        """The most there will be; 0 when nobody can say."""
+        """The most there will be; 0 when that is not known."""
         ...
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]: ...
 
 
-UNKNOWN = 8  # workers that are counted on where nobody can say how many there will be
+UNKNOWN = 8  # workers to plan for where their number is not known
 
 
 def shares(executor: Executor, worth: int) -> int:
-    """Into how many parts to cut work: no more than workers, and than are `worth` what it takes to begin one."""
+    """Into how many parts to cut work: one per worker at most, and no more than `worth`, or starting costs too much."""
     return max(1, min(executor.workers or UNKNOWN, worth))
 
 
@@ -56,8 +60,6 @@ class Threads:
     stop: Callable[[], None]
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-        from concurrent.futures import ThreadPoolExecutor
-
         with ThreadPoolExecutor(self.workers) as pool:
             try:
                 yield from pool.map(work, items)
@@ -74,10 +76,6 @@ class LocalProcesses:
     workers: int
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-        from concurrent.futures import ProcessPoolExecutor, as_completed
-        from concurrent.futures.process import BrokenProcessPool
-        from multiprocessing import get_context
-
         workers = min(self.workers, len(items)) or 1
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
             pending = [pool.submit(work, item) for item in items]
@@ -94,11 +92,7 @@ class LocalProcesses:
 
 
 def _end_with_parent() -> None:
-    """A worker waits for work for ever when its parent is killed, unless it looks."""
-    import os
-    from multiprocessing import parent_process
-    from threading import Thread
-
+    """Without this watch a worker would wait for work for ever when its parent is killed."""
     parent = parent_process()
     if parent is not None:
 
@@ -106,7 +100,7 @@ def _end_with_parent() -> None:
             parent.join()
             os._exit(1)
 
-        Thread(target=watch, daemon=True).start()
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def cores() -> int:

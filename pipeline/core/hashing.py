@@ -1,4 +1,4 @@
-"""Content decides: sha256 of files and of canonical records."""
+"""sha256 of files and of JSON records, and the checksum that a file holds of itself: docs/feature-store.md, seal."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def record_sha256(record: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-SEAL = b"0" * 64  # the place for the hash of the bytes around it
+SEAL = b"0" * 64  # stands for the checksum while it is computed
 
 
 def sealed(data: bytes, *, at: int) -> bytes:
     """`data` with the sha256 of itself written over the 64 zeros at `at`."""
     if data[at : at + len(SEAL)] != SEAL:
-        raise ValueError(f"no place for a seal at byte {at}")
+        raise ValueError(f"no place for a checksum at byte {at}")
     return data[:at] + hashlib.sha256(data).hexdigest().encode() + data[at + len(SEAL) :]
 
 
 def seal_is_whole(data: bytes, *, at: int) -> bool:
-    """Whether not one bit changed since `sealed`, the seal's own included."""
-    open_again = data[:at] + SEAL + data[at + len(SEAL) :]
-    return data[at : at + len(SEAL)] == hashlib.sha256(open_again).hexdigest().encode()
+    """Whether the checksum at `at` is right: no bit changed since `sealed`, its own included."""
+    unsealed = data[:at] + SEAL + data[at + len(SEAL) :]
+    return data[at : at + len(SEAL)] == hashlib.sha256(unsealed).hexdigest().encode()

@@ -1,4 +1,4 @@
-"""Predictions from the files people have: COCO results, plain JSON, JSONL, and what `framescribe caption` writes."""
+"""JSON files that people give us: a value, or an error that names the file and the line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.core.ids import duplicates, named
 
 
 def read_json(path: Path, *, hint: str = "") -> Any:
-    """A JSON value, in which no object may say a key twice: one of the two would be lost without a word."""
+    """A JSON value, in which no object may have a key twice: one of the two would be lost silently."""
     return _parse(read_text(path, hint=hint), path, hint=hint)
 
 

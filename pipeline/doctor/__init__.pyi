@@ -1,2 +1,2 @@
-from .checks import examine as examine, glance as glance
+from .examination import examine as examine, glance as glance
 from .probes import decord as decord

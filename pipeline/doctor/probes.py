@@ -1,17 +1,47 @@
 """What the doctor tries in a child process: imports that may abort, decoders that may hang.
 
-`python -m pipeline.doctor.probes NAME [FILE]` prints one JSON object; whatever goes wrong stays in that process.
+`run_probe` starts `python -m pipeline.doctor.probes NAME [FILE]`, which prints one JSON object; whatever goes wrong
+stays in that process.
 """
 
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+TIMEOUT = 120.0  # seconds a probe may take: a first import of torch from a cold disk is slow
 CLIP_FRAMES, CLIP_WIDTH, CLIP_HEIGHT = 12, 128, 96
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeResult:
+    """What a probe reported, or why it could not."""
+
+    facts: dict[str, Any]
+    problem: str = ""
+
+
+def run_probe(probe: str, *arguments: str, timeout: float = TIMEOUT) -> ProbeResult:
+    """Run a probe in a child process and read what it reports."""
+    command = [sys.executable, "-m", "pipeline.doctor.probes", probe, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return ProbeResult(facts={}, problem=f"no answer within {timeout:g} s; it was killed")
+    if done.returncode < 0:
+        return ProbeResult(facts={}, problem=f"died of {signal.Signals(-done.returncode).name}")
+    if done.returncode > 0:
+        return ProbeResult(facts={}, problem=(done.stderr.strip().splitlines() or ["failed without a word"])[-1])
+    try:
+        return ProbeResult(facts=json.loads(done.stdout))
+    except ValueError:
+        return ProbeResult(facts={}, problem=f"it printed no answer but {done.stdout[:80]!r}")
 
 
 def torch() -> dict[str, Any]:

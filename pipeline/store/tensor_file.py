@@ -107,12 +107,12 @@ def write_tensors(
     tensor: Callable[[str], np.ndarray],
     *,
     metadata: Mapping[str, str] | None = None,
-    workshop: Path | None = None,
+    temporary_folder: Path | None = None,
 ) -> Written:
     """Publish a file of the tensors that `tensor` gives, one after the other, so that memory holds one."""
     header = header_of(specs, metadata=metadata)
     seal = header[LENGTH + len(PREFIX) :][: len(SEAL)].decode()
-    with publishing(path, workshop=workshop) as temporary, temporary.open("wb") as stream:
+    with publishing(path, temporary_folder=temporary_folder) as temporary, temporary.open("wb") as stream:
         sha256, size = _write(stream, [header], _checked(specs, tensor))
     return Written(sha256, size, seal)
 

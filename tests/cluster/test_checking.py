@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from workflows.cluster.checking import Answer, Question, _ask, _judged, versions
-from workflows.cluster.worker import Place
+from workflows.cluster.worker import WorkerEnvironment
 from workflows.profiles.schema import Node
 
-QUESTION = Question(Place(Path("/project")), "token", ("i3d",), "cuda")
+QUESTION = Question(WorkerEnvironment(Path("/project")), "token", ("i3d",), "cuda")
 FIT = Answer("node1", 7, versions(), "A100", "token", {"i3d": "5afe"}, 0.0)
 SEEN = {"token", "token-node1-7"}
 NODE = Node.model_validate({"kind": "node", "workers": 1, "device": "cpu"})

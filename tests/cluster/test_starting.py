@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -161,3 +162,15 @@ def test_jobs_without_certificates(batch_system: None) -> None:
     facts = {"workers": 1, "memory": "1 GiB", "host": "127.0.0.1", "device": "cpu", "dashboard": None, "wait": 120.0}
     profile = Queue.model_validate({"kind": "queue", "insecure": True, **facts})
     assert sorted(DaskExecutor(profile, QUIET).map(str, range(3))) == list("012")
+
+
+def test_without_dask_the_package_to_install_is_told(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['distributed'] = None; from pipeline.cli import main; sys.exit(main(sys.argv[1:]))"
+    profile = tmp_path / "node.yaml"
+    profile.write_text("kind: node\nworkers: 1\ndevice: cpu\n")
+    command = [sys.executable, "-c", code, "cluster", "check", "--profile", str(profile)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 4
+    assert "pip install 'framescribe[cluster]'" in done.stderr
+    assert "Traceback" not in done.stderr

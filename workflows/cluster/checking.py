@@ -16,9 +16,9 @@ from uuid import uuid4
 
 from pipeline.core import ClusterError, cache_folder, file_sha256
 from pipeline.weights import converted_path
-from workflows.cluster.executor import place_of
+from workflows.cluster.executor import environment_of
 from workflows.cluster.start import opened, worker_count
-from workflows.cluster.worker import Place
+from workflows.cluster.worker import WorkerEnvironment
 from workflows.profiles import Cluster, Node, Queue
 
 PACKAGES = (  # must be the same everywhere, or missing everywhere
@@ -41,7 +41,7 @@ MISSING = "missing"
 
 @dataclass(frozen=True)
 class Question:
-    place: Place
+    environment: WorkerEnvironment
     token: str  # the name of a file in the cache folder, with itself as content
     weights: tuple[str, ...]
     device: str
@@ -70,7 +70,7 @@ class Fitness:
 
 def answer(question: Question) -> Answer:
     """Runs on a worker: leave a file beside the token, so that the client sees what was written here."""
-    question.place.enter()
+    question.environment.enter()
     folder = token_folder()
     try:
         token = (folder / question.token).read_text()
@@ -99,7 +99,8 @@ def versions() -> dict[str, str]:
 def _code() -> str:
     """Of all sources of this project: its version number does not tell two check-outs apart."""
     root = Path(__file__).parents[2]
-    files = sorted(path for package in OWN for path in (root / package).rglob("*.py"))
+    sources = (path for package in OWN for pattern in ("*.py", "*.pyi") for path in (root / package).rglob(pattern))
+    files = sorted(sources)
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
@@ -123,7 +124,7 @@ def _weights_hash(name: str) -> str:
 
 def check(profile: Cluster, *, weights: Sequence[str]) -> list[Fitness]:
     """Start the cluster, ask every worker that came within `wait`, stop it."""
-    question = Question(place_of(profile), uuid4().hex, tuple(weights), profile.device)
+    question = Question(environment_of(profile), uuid4().hex, tuple(weights), profile.device)
     if isinstance(profile, Node | Queue):
         profile = profile.model_copy(update={"at_least": None})  # all of them: none would come without work
     folder = token_folder()

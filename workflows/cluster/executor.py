@@ -12,9 +12,9 @@ from typing import Any
 
 from pipeline.core import ClusterError, Console
 from workflows.cluster.journal import Journal
-from workflows.cluster.scheduling import Campaign, SchedulerLostError
+from workflows.cluster.scheduling import Dispatcher, SchedulerLostError
 from workflows.cluster.start import CONNECT, opened, worker_count
-from workflows.cluster.worker import VARIABLES, Place, require_own
+from workflows.cluster.worker import VARIABLES, WorkerEnvironment, require_own
 from workflows.profiles import Cluster, Existing
 
 RESUME = "run the same command: what was finished is kept"
@@ -35,10 +35,10 @@ class DaskExecutor:
         if not items:
             return
         journal = Journal.opened(self.profile.logs)
-        campaign = Campaign(
+        dispatcher = Dispatcher(
             work,
             items,
-            place=place_of(self.profile),
+            environment=environment_of(self.profile),
             profile=self.profile,
             journal=journal,
             workers=self.workers,
@@ -46,11 +46,11 @@ class DaskExecutor:
         )
         seconds = CONNECT
         try:
-            while not campaign.finished:
+            while not dispatcher.finished:
                 with opened(self.profile, seconds=seconds) as client:
                     self._tell(f"{client.scheduler.address}, {_dashboard(client, self.profile)}")
                     try:
-                        yield from self._results(campaign, client, journal)
+                        yield from self._results(dispatcher, client, journal)
                     except SchedulerLostError as error:
                         seconds = self._waiting_time(error, journal)
         finally:  # whoever looks for the reason of an error needs them most
@@ -60,10 +60,10 @@ class DaskExecutor:
     def _tell(self, text: str) -> None:
         self.console.say(f"cluster: {text}")
 
-    def _results(self, campaign: Campaign, client: Any, journal: Journal) -> Iterator[Any]:
+    def _results(self, dispatcher: Dispatcher, client: Any, journal: Journal) -> Iterator[Any]:
         try:
             with _performance_report(client, self.profile.performance_report):
-                yield from campaign.results(client)
+                yield from dispatcher.results(client)
         except SchedulerLostError:  # there is nobody to ask
             raise
         except Exception:
@@ -80,9 +80,9 @@ class DaskExecutor:
         return self.profile.reconnect
 
 
-def place_of(profile: Cluster) -> Place:
-    environment = {name: os.environ[name] for name in VARIABLES if name in os.environ}
-    return Place(profile.folder or Path.cwd(), environment)
+def environment_of(profile: Cluster) -> WorkerEnvironment:
+    variables = {name: os.environ[name] for name in VARIABLES if name in os.environ}
+    return WorkerEnvironment(profile.folder or Path.cwd(), variables)
 
 
 @contextmanager

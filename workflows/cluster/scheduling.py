@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from pipeline.core import ClusterError, WorkerDiedError
 from workflows.cluster.journal import Journal
-from workflows.cluster.worker import Piece, Place, Report, name_of, perform
+from workflows.cluster.worker import TaskReport, WorkerEnvironment, WorkerTask, name_of, perform
 from workflows.profiles import Cluster
 
 TICK = 1.0  # seconds between looks at what does not report by itself
@@ -35,7 +35,7 @@ class SchedulerLostError(Exception):
 
 @dataclass(frozen=True)
 class Share:
-    """Some of the items; the number names it, also when it is in flight twice."""
+    """The items of one task; the number names it, also when it is in flight twice."""
 
     number: int
     items: tuple[Any, ...]
@@ -50,13 +50,15 @@ class Flight:
     started: float = field(default_factory=time.monotonic)
 
 
-class Campaign:
+class Dispatcher:
+    """Sends the items to the workers and yields a result for each, whatever is lost on the way."""
+
     def __init__(
         self,
         work: Callable[[Any], Any],
         items: Sequence[Any],
         *,
-        place: Place,
+        environment: WorkerEnvironment,
         profile: Cluster,
         journal: Journal,
         workers: int,
@@ -66,7 +68,7 @@ class Campaign:
         self._tell = tell
         self._work = work
         self._takes_hours = getattr(work, "takes_hours", False)
-        self._place = place
+        self._environment = environment
         self._profile = profile
         self._workers = self._expected = max(workers, 1)
         self._addresses: list[str] = []
@@ -125,12 +127,12 @@ class Campaign:
 
     def _start(self, client: Any, share: Share) -> None:
         limit = None if self._takes_hours else self._profile.time_limit
-        piece = Piece(self._work, share.items, self._place, limit)
+        task = WorkerTask(self._work, share.items, self._environment, limit)
         key = f"{perform.__name__}-{self._run}-{share.number}-{uuid4().hex[:8]}"
         others = [address for address in self._addresses if address not in share.avoid] if share.avoid else None
         # a data producer waits at the scheduler until a worker is free: a lost worker has one task to be blamed for it
         where = {"workers": others, "allow_other_workers": others is not None}  # these may be gone by now
-        future = client.submit(perform, piece, key=key, pure=False, _data_producer=True, **where)
+        future = client.submit(perform, task, key=key, pure=False, _data_producer=True, **where)
         self._flights[key] = Flight(share, future)
         self._watch(future)
 
@@ -166,7 +168,7 @@ class Campaign:
             self._watch(self._flights[key].future)
         return [key for key in keys if key not in redone]
 
-    def _fetch(self, client: Any, keys: Sequence[str]) -> dict[str, Report]:
+    def _fetch(self, client: Any, keys: Sequence[str]) -> dict[str, TaskReport]:
         """Answers of the tasks that ended well, all in one message; without those whose worker was lost since."""
         from distributed import CancelledError, KilledWorker
         from distributed.comm import CommClosedError
@@ -183,7 +185,7 @@ class Campaign:
         except (CancelledError, CommClosedError) as error:
             raise SchedulerLostError from error
 
-    def _land(self, key: str, report: Report | None) -> Iterator[Any]:
+    def _land(self, key: str, report: TaskReport | None) -> Iterator[Any]:
         flight = self._flights.pop(key, None)
         if flight is None:  # its twin was faster
             return
@@ -207,7 +209,7 @@ class Campaign:
         if flight.future.status == "error" and not isinstance(flight.future.exception(), KilledWorker):
             flight.future.result()
 
-    def _move(self, share: Share, report: Report) -> None:
+    def _move(self, share: Share, report: TaskReport) -> None:
         """To a worker whose disk has room; when there is none, the run ends."""
         avoid = share.avoid | {report.address}
         if report.full is not None and avoid.issuperset(self._addresses):

@@ -17,7 +17,7 @@ from typing import Any
 
 from pipeline.core import ClusterError, InputError, MissingToolError, cores
 from workflows.cluster.certificates import ROLES
-from workflows.cluster.healing import HealingCluster
+from workflows.cluster.respawn import RespawningCluster
 from workflows.profiles import Cluster, Existing, Node, Queue, Reachable, Ssh
 
 LOOPBACK = "127.0.0.1"
@@ -27,7 +27,6 @@ CONNECT = 30.0  # seconds to reach a scheduler at first
 @contextmanager
 def opened(profile: Cluster, *, seconds: float = CONNECT) -> Iterator[Any]:
     """A `distributed.Client` of the cluster that the profile describes, started for this block if need be."""
-    _require_dask()
     import dask
     from distributed import Client
 
@@ -147,7 +146,7 @@ def _node(profile: Node) -> Any:
     count = _first_workers(profile)
     options = [{**worker, "env": _visible(number)} if profile.device == "cuda" else worker for number in range(count)]
     workers = {number: {"cls": Nanny, "options": options[number]} for number in range(count)}
-    return HealingCluster(
+    return RespawningCluster(
         workers=workers,
         worker={"cls": Nanny, "options": worker},
         scheduler={"cls": Scheduler, "options": {**own, **_scheduler_options(profile)}},
@@ -211,7 +210,7 @@ def _ssh(profile: Ssh) -> Any:
             options = {"address": host, "connect_options": connect, "remote_python": profile.python or sys.executable}
             workers[f"{host}-{number}"] = {"cls": Worker, "options": {**options, "kwargs": {**nanny, **environment}}}
     scheduler = {**_reach(profile), "security": security, **_scheduler_options(profile)}
-    return HealingCluster(
+    return RespawningCluster(
         workers=workers,
         scheduler={"cls": Scheduler, "options": scheduler},
         security=security,
@@ -257,8 +256,3 @@ def _job_size(profile: Queue) -> dict[str, Any]:
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest:02d}"
-
-
-def _require_dask() -> None:
-    if find_spec("distributed") is None:
-        raise MissingToolError("this profile needs dask", hint="pip install 'framescribe[cluster]'")

@@ -1,4 +1,4 @@
-"""What runs on a worker: a handful of items, one after another, each within a time limit of its own.
+"""What runs on a worker: the items of one task, one after another, each within a time limit of its own.
 
 Nothing but these objects travels: functions and classes of installed packages by name, ids and paths.
 """
@@ -30,14 +30,14 @@ VARIABLES = (
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where work runs: relative paths mean the same on every worker as here."""
+class WorkerEnvironment:
+    """Working folder and variables: relative paths mean the same on every worker as here."""
 
     folder: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def enter(self) -> None:
-        os.environ.update(self.environment)
+        os.environ.update(self.variables)
         if Path.cwd() == self.folder:
             return
         try:
@@ -50,18 +50,18 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One task of dask's."""
+class WorkerTask:
+    """What a task of dask is given."""
 
     work: Callable[[Any], Any]
     items: tuple[Any, ...]
-    place: Place
+    environment: WorkerEnvironment
     time_limit: float | None = None  # seconds of one item
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a worker made of a piece: the results of its items, or of the first of them when its disk is full."""
+class TaskReport:
+    """What a worker made of a task: the results of its items, or of the first of them when its disk is full."""
 
     worker: str
     address: str
@@ -70,18 +70,18 @@ class Report:
     full: DiskFullError | None = None
 
 
-def perform(piece: Piece) -> Report:
-    """Model, index and decoding children stay in this process from one piece to the next."""
+def perform(task: WorkerTask) -> TaskReport:
+    """Model, index and decoding children stay in this process from one task to the next."""
     from distributed import get_worker
 
-    piece.place.enter()
+    task.environment.enter()
     worker = get_worker()
-    report = Report(str(worker.name), worker.address)
-    for item in piece.items:
+    report = TaskReport(str(worker.name), worker.address)
+    for item in task.items:
         started = time.time()
         try:
-            with time_limit(piece.time_limit):
-                report.results.append(piece.work(item))
+            with time_limit(task.time_limit):
+                report.results.append(task.work(item))
         except DiskFullError as error:
             return replace(report, full=error)
         took = {"time": started, "seconds": round(time.time() - started, 3)}

@@ -50,11 +50,11 @@ Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 Memory = Annotated[ByteSize, AfterValidator(_enough)]
 
 
-class Settings(BaseModel):
+class ProfileSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Local(Settings):
+class Local(ProfileSection):
     """Processes of this machine, without dask."""
 
     kind: Literal["local"] = "local"
@@ -62,7 +62,7 @@ class Local(Settings):
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
 
-class Cluster(Settings):
+class Cluster(ProfileSection):
     """What all profiles with dask share."""
 
     device: Literal["cpu", "cuda"]  # never `auto`: this machine may have none of what the workers have
