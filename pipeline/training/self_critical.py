@@ -66,7 +66,7 @@ def mean_of_others(reward: Tensor, video_of: Tensor) -> Tensor:
 def _greedy_reward(
     model: Captioner, state: State, *, max_words: int, earned: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
-    """(B,) of greedy decoding in eval mode: one caption for all samples of a video."""
+    """(B,) of greedy decoding, the decoder in eval mode: one caption for all samples of a video."""
     model.eval()
     words = greedy(model, state, max_words=max_words).words
     model.train()
