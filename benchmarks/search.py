@@ -1,10 +1,10 @@
-"""Videos a second in greedy and beam search, all videos in one call, beside a plain search of one video at a time.
+"""Videos per second in greedy and beam search, all videos in one call, beside a plain search of one video at a time.
 
     python benchmarks/search.py
 
 Soft attention at the sizes of benchmarks/train.py on random features, one core; sentences end after ten words, because
 untrained models do not end them. The plain search keeps each hypothesis as a list and runs the model on one after
-another, as published captioners often do; both must say the same sentences.
+another, as published captioners often do; both must find the same sentences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from models.base import Captioner, Features, Modality, State
-from pipeline.captioner import Sentence, allowed, beam_search
+from pipeline.captioner import Hypothesis, Search, beam_search, mask_special_tokens
 from pipeline.core import keep_freed_memory
 from pipeline.data import BOS, EOS
 
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from train import build, features, seconds
 
 VIDEOS, MAX_WORDS, PLAIN_VIDEOS = 100, 10, 5
-Hypothesis = tuple[float, list[int], State]
+Beam = tuple[float, list[int], State]
 
 
 def one_video(given: Features, row: int) -> Features:
@@ -34,7 +34,7 @@ def one_video(given: Features, row: int) -> Features:
 @torch.inference_mode()
 def plain_search(model: Captioner, video: Features, *, width: int) -> list[int]:
     """The best sentence of one video."""
-    alive: list[Hypothesis] = [(0.0, [BOS], model.encode(video))]
+    alive: list[Beam] = [(0.0, [BOS], model.encode(video))]
     ended: list[tuple[float, list[int]]] = []
     for position in range(MAX_WORDS + 1):
         last = position == MAX_WORDS
@@ -48,11 +48,9 @@ def plain_search(model: Captioner, video: Features, *, width: int) -> list[int]:
     return max(ended)[1][1:-1]
 
 
-def longer(
-    model: Captioner, score: float, words: list[int], state: State, *, width: int, last: bool
-) -> list[Hypothesis]:
+def longer(model: Captioner, score: float, words: list[int], state: State, *, width: int, last: bool) -> list[Beam]:
     step = model.step(state, torch.tensor(words[-1:]))
-    log_probs = allowed(model.logits(step.output))[0]
+    log_probs = mask_special_tokens(model.logits(step.output))[0]
     chosen = [EOS] if last else log_probs.topk(width).indices.tolist()
     return [(score + float(log_probs[word]), [*words, word], step.state) for word in chosen]
 
@@ -69,8 +67,8 @@ def main() -> None:
         print(f"        the same sentence for {same} of {PLAIN_VIDEOS} videos")
 
 
-def searching(model: Captioner, given: Features, *, width: int) -> Callable[[], list[Sentence]]:
-    return lambda: beam_search(model, given, width=width, max_words=MAX_WORDS)
+def searching(model: Captioner, given: Features, *, width: int) -> Callable[[], list[Hypothesis]]:
+    return lambda: beam_search(model, given, Search(width, MAX_WORDS))
 
 
 def one_at_a_time(model: Captioner, given: Features, *, width: int) -> Callable[[], list[list[int]]]:

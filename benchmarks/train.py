@@ -1,9 +1,9 @@
-"""Captions a second in training, by one core, beside a public captioner (peer.py) in the same run.
+"""Captions per second in training, by one core, beside a public captioner (peer.py) in the same run.
 
     python benchmarks/train.py
 
 Soft attention at the peer's sizes (LSTM 512, words 468, attention 256, vocabulary 9,462, batches of 200 captions, 28 x
-4096 features a video), and with batches in which four captions of a video lie together (`captions_per_video`).
+4096 features per video), and with batches in which four captions of a video lie together (`captions_per_video`).
 Weights and features are random: only speed is measured.
 """
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from models.base import Features, Modality
 from models.soft_attention import SoftAttention
-from pipeline.captioner import CaptionBatch, make_lesson
+from pipeline.captioner import CaptionBatch, make_loss_context
 from pipeline.core import keep_freed_memory
 from pipeline.data import EOS
 from pipeline.params import Schedule
@@ -54,7 +54,7 @@ def captions(per_video: int) -> CaptionBatch:
 
 def training(model: SoftAttention, *, per_video: int = 1) -> Callable[[], None]:
     given, batch = features(CAPTIONS // per_video), captions(per_video)
-    return updating(model, lambda: model.loss(make_lesson(model, given, batch, tables={}, pairs=CAPTIONS)))
+    return updating(model, lambda: model.loss(make_loss_context(model, given, batch, tables={}, pairs=CAPTIONS)))
 
 
 def training_peer(peer: Peer, loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[], None]:
@@ -99,7 +99,7 @@ def main() -> None:
 
 @torch.no_grad()
 def apart(peer: Peer) -> float:
-    """Without dropout the two loops must say the same."""
+    """Without dropout the two loops must agree."""
     frames, words = features(8)["appearance"].values, captions(1).words[:8]
     return abs(float(peer.eval().published(frames, words) - peer.tidy(frames, words)))
 

@@ -12,19 +12,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipeline.captioner import caption_videos, open_run
+from pipeline.captioner import Search, caption_videos, open_run
 
 
 def main(folder: str, *videos: str) -> None:
     run = open_run(Path(folder), device="cpu")
     print(f"{folder}: {run.params.model}, {len(run.vocabulary)} words")
     chosen = list(videos) or list(next(iter(run.source.stores.values())))[:3]
-    said = caption_videos(run.model, run.source, chosen, vocabulary=run.vocabulary, beam=5, max_words=20)
-    for video, sentence in said.items():
+    search = Search(beam=5, max_words=20)
+    found = caption_videos(run.model, run.source, chosen, vocabulary=run.vocabulary, search=search)
+    for video, sentence in found.items():
         print(f"{video}: {sentence.caption}   (log probability {sentence.log_prob:.2f})")
         if "time" in sentence.attention:
-            looked = sentence.attention["time"].argmax(axis=1)  # (words,) the row that each word looked at most
-            print("   " + " ".join(f"{word}@{row}" for word, row in zip(sentence.words, looked, strict=True)))
+            attended = sentence.attention["time"].argmax(axis=1)  # (words,) the row with most weight for each word
+            print("   " + " ".join(f"{word}@{row}" for word, row in zip(sentence.words, attended, strict=True)))
 
 
 if __name__ == "__main__":

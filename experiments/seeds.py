@@ -15,12 +15,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from pipeline.captioner import caption_videos, open_run
+from pipeline.captioner import Search, caption_videos, open_run
 from pipeline.core import Console, FramescribeError, Progress, write_json
 from pipeline.data import read_corpus
 from pipeline.evaluation import score
@@ -119,7 +119,7 @@ def trained(name: str, run: Train, params: Params, *, console: Console) -> dict[
 
 
 def captions_an_epoch(trainer: Trainer, stage: Schedule) -> int:
-    """Captions learnt from, or sentences drawn: with `samples`, as many for a video whose captions lie together."""
+    """Captions learnt from, or sampled captions: with `samples`, as many for a video whose captions lie together."""
     limit, corpus = trainer.settings.captions_per_video, trainer.corpus
     counts = [len(corpus.captions[video]) for video in corpus.splits["train"]]
     drawn = stage.samples if stage.rewards and limit else 0
@@ -130,18 +130,16 @@ def captioned(name: str, params: Params, *, beam: int, meteor: bool) -> dict[str
     """Scores and speed on the split that `caption` names."""
     run, corpus = open_run(Path("runs") / name, device="cpu"), read_corpus(CAPTIONS)
     videos = corpus.splits[params.caption.split]
-    said, seconds = timed(
+    generated, seconds = timed(
         lambda: caption_videos(
             run.model,
             run.source,
             videos,
             vocabulary=run.vocabulary,
-            beam=beam,
-            max_words=params.caption.max_words,
-            length_power=params.caption.length_power,
+            search=replace(Search.of(params.caption), beam=beam),
         )
     )
-    sentences = {video: each.caption for video, each in said.items()}
+    sentences = {video: each.caption for video, each in generated.items()}
     scores = score(sentences, corpus.references(params.caption.split), meteor=meteor).corpus
     distinct = len(set(sentences.values()))
     return {"scores": scores, "search": seconds, "videos": len(videos), "distinct": distinct}

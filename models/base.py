@@ -39,7 +39,7 @@ Features = Mapping[str, Modality]  # name of the input -> modality
 
 @dataclass(frozen=True)
 class Step:
-    """What one word costs: the next state, the vector that words are read from, and where the model looked."""
+    """What one word costs: the next state, the vector that words are read from, and the attention weights."""
 
     state: State
     output: Tensor  # (B, O)
@@ -48,8 +48,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Forced:
-    """Captions scored word by word, each given the right words before it."""
+class CaptionLoss:
+    """Captions under teacher forcing: each word given the right words before it."""
 
     loss: Tensor  # (N,) cross-entropy of each caption, label smoothing included
     nll: Tensor  # (N,) minus log probability
@@ -59,23 +59,23 @@ class Forced:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class LossContext:
     """What a model may use to compute its loss on N captions (copies counted) of B videos."""
 
     features: Features
     state: State  # of the B videos, encoded
-    score: Callable[[State], Forced]  # the captions, read from a state of the B videos
-    quietly: Callable[[State], Forced]  # the same without gradient, dropout and own words: to compare, not to learn
+    score: Callable[[State], CaptionLoss]  # the captions, teacher-forced from a state of the B videos
+    score_no_grad: Callable[[State], CaptionLoss]  # in eval mode, without scheduled sampling: to compare, not to learn
     video_of: Tensor  # (N,) row of the state that each caption describes
     captions: Tensor  # (N,) number of each (video, caption) pair in the training set
-    tables: dict[str, Tensor]  # a model's own notes, kept between epochs and in checkpoints; (pairs,) each
+    tables: dict[str, Tensor]  # a model's own, kept between epochs and in checkpoints; (pairs,) each
     pairs: int  # in the training set
 
 
 class Captioner(nn.Module, ABC):
     inputs: ClassVar[Mapping[str, Input]]  # what the model reads, by the names that it uses
     stages: ClassVar[frozenset[str]] = frozenset()  # names that `begin` knows
-    looks: ClassVar[Mapping[str, str]] = {"time": "appearance"}  # a step's attention -> the input that it is over
+    attention_inputs: ClassVar[Mapping[str, str]] = {"time": "appearance"}  # name of a step's attention -> its input
     copies: int = 1  # times that each caption is scored, for models that draw random choices; copies lie together
 
     @abstractmethod
@@ -90,10 +90,10 @@ class Captioner(nn.Module, ABC):
     def logits(self, output: Tensor) -> Tensor:
         """Scores of the vocabulary from a step's output; apart from `step` so that training does it once."""
 
-    def loss(self, lesson: Lesson) -> Tensor:
+    def loss(self, context: LossContext) -> Tensor:
         """What training lowers: cross-entropy per word, unless a paper says more."""
-        forced = lesson.score(lesson.state)
-        return forced.loss.sum() / forced.words
+        scored = context.score(context.state)
+        return scored.loss.sum() / scored.words
 
     def columns(self) -> Mapping[str, Sequence[str]]:
         """What the weights stand for in attention that is over no input: name of the attention -> names."""

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from models.base import CHOICE, Captioner, Features, Input, Lesson, State, Step
+from models.base import CHOICE, Captioner, Features, Input, LossContext, State, Step
 from models.parts.alignment import HIGHEST, KINDS, LEVELS, make_alignment
 from models.parts.layers import AdditiveAttention, masked_mean
 from models.parts.multi_sample import multi_sample_loss
@@ -22,7 +22,7 @@ class DualAfr(Captioner):
     inputs: ClassVar = {name: Input("motion", name, optional=True, axes=(3, 4)) for name in LEVELS} | {
         "fc7": Input("appearance", "fc7")
     }
-    looks: ClassVar = {"place": HIGHEST}
+    attention_inputs: ClassVar = {"place": HIGHEST}
 
     def __init__(
         self,
@@ -84,15 +84,15 @@ class DualAfr(Captioner):
     def logits(self, output: Tensor) -> Tensor:
         return self.read(output)
 
-    def loss(self, lesson: Lesson) -> Tensor:
+    def loss(self, context: LossContext) -> Tensor:
         if not self.hard:
-            return super().loss(lesson)
-        read = lesson.score(lesson.state)
+            return super().loss(context)
+        read = context.score(context.state)
         losses = multi_sample_loss(-read.nll.view(-1, self.copies), read.terms[CHOICE].view(-1, self.copies))
         return losses.sum() * self.copies / read.words
 
     def _look(self, state: State) -> tuple[list[Tensor], dict[str, Tensor], Tensor]:
-        """Context (nothing, or (B, D)), the weights of the look, and log p of what was drawn (B,)."""
+        """Context (nothing, or (B, D)), the attention weights, and log p of what was drawn (B,)."""
         hidden = state["hidden"]
         log_choice = torch.zeros_like(hidden[:, 0])
         if self.place is None:
@@ -134,7 +134,7 @@ def _check(*, align: str, hard: bool, samples: int) -> None:
     if align not in KINDS:
         raise ValueError(f"align is '{align}', allowed: {', '.join(KINDS)}")
     if hard and samples < 2:
-        raise ValueError(f"samples is {samples}, allowed: 2 or more: each is judged by the others")
+        raise ValueError(f"samples is {samples}, allowed: 2 or more: the others are its baseline")
 
 
 build = DualAfr

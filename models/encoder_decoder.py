@@ -1,4 +1,4 @@
-"""One LSTM reads the frames, another says the words (Cho et al. 2014): dualAFR's baseline ResNet + LSTM."""
+"""One LSTM reads the frames, another predicts the words (Cho et al. 2014): dualAFR's baseline ResNet + LSTM."""
 
 from __future__ import annotations
 

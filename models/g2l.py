@@ -27,7 +27,7 @@ class G2l(Captioner):
         "motion": Input("motion", "pool", optional=True),
         "regions": Input("regions", "features", optional=True, axes=(2, 3, 4)),
     }
-    looks: ClassVar = {"time": "appearance", "region": "regions", "frame": "regions"}
+    attention_inputs: ClassVar = {"time": "appearance", "region": "regions", "frame": "regions"}
 
     def __init__(
         self,
@@ -93,14 +93,14 @@ class G2l(Captioner):
         return state | {"lower": rest, "upper": rest}
 
     def step(self, state: State, words: Tensor) -> Step:
-        looks = {name: self._look(name, state) for name in self.attend if name != "regions"}
-        seen = [_mean(looks[name], state[name]) for name in self.views]  # (B, V) each
-        attention = {"time": looks.get("aligned", looks["appearance"])}
+        weights = {name: self._look(name, state) for name in self.attend if name != "regions"}
+        seen = [_mean(weights[name], state[name]) for name in self.views]  # (B, V) each
+        attention = {"time": weights.get("aligned", weights["appearance"])}
         if self.compact is not None:
-            joint = [_mean(looks["aligned"], state[name]) for name in self.views]
+            joint = [_mean(weights["aligned"], state[name]) for name in self.views]
             seen.append(self.compact(torch.cat(joint, 1)))  # Eq. 4, with phi of the sum
         if self.key_frames:
-            local, attention["region"], attention["frame"] = self._local(looks["aligned"], state)
+            local, attention["region"], attention["frame"] = self._local(weights["aligned"], state)
             seen.append(local)
         lower = self.lower(torch.cat([*seen, self.embed(words)], 1), state["lower"])  # Eqs. 10 and 11
         upper = self.upper(self.drop(lower), state["upper"])
@@ -126,7 +126,7 @@ class G2l(Captioner):
         return self.attend[name](state["upper"], state[f"{name} keys"], state[f"{name} mask"])  # (B, L): Eqs. 2 and 3
 
     def _local(self, weights: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor]:
-        """What the regions of the key frames show (B, V), where in each we looked (B, K, N), and which they are."""
+        """What the regions of the key frames show (B, V), the attention within each (B, K, N), and which they are."""
         mask = state["regions mask"]
         grouped = _groups(weights).mean(-1)[:, : mask.shape[1]]  # (B, M): Eq. 8
         chosen = self._choose(grouped, mask)  # (B, K, M)
@@ -134,8 +134,8 @@ class G2l(Captioner):
         keys = torch.einsum("bkm,bmnw->bknw", chosen, state["regions keys"])
         regions = torch.einsum("bkm,bmnv->bknv", chosen, state["regions"])
         real = torch.einsum("bkm,bmn->bkn", chosen.detach(), state["real"].float()) > 0.5
-        looks = self.attend["regions"](state["upper"], keys, real)  # (B, K, N)
-        return torch.einsum("bkn,bknv->bv", looks, regions), looks, chosen  # Eq. 9
+        within = self.attend["regions"](state["upper"], keys, real)  # (B, K, N)
+        return torch.einsum("bkn,bknv->bv", within, regions), within, chosen  # Eq. 9
 
     def _choose(self, weights: Tensor, mask: Tensor) -> Tensor:
         if self.sampler == "argmax":

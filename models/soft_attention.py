@@ -15,7 +15,7 @@ SENSES = ("motion", "sound")
 
 
 class SoftAttention(Captioner):
-    """Every word looks at the frames it needs.
+    """Every word attends to the frames it needs.
 
     `order` lets a bidirectional GRU read the frames first, so that a frame's memory knows what came before and
     after it; without it the frames are a set, as in the paper, and "left to right" equals "right to left".

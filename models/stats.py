@@ -13,14 +13,14 @@ from typing import ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from models.base import Captioner, Features, Input, Lesson, Modality, State, Step, require_positive
+from models.base import Captioner, Features, Input, LossContext, Modality, State, Step, require_positive
 from models.parts.layers import masked_mean
 from models.parts.views import POOLS, Places, Seen, TemporoSpatial, View, make_spatio_temporal
 from models.parts.word_memory import WordMemory
 
 BRANCHES = ("both", "st", "ts")
 ANY = (1, 2, 3, 4)  # axes of a row
-LOOKS = ("appearance", "motion", "regions")  # inputs that are looked at, in the order of the decoder's input
+ATTENDED = ("appearance", "motion", "regions")  # inputs with attention, in the order of the decoder's input
 
 
 class Stats(Captioner):
@@ -32,7 +32,7 @@ class Stats(Captioner):
         "regions": Input("regions", "features", optional=True, axes=ANY),
         "label": Input("label", "label", optional=True),  # one-hot class, or class scores
     }
-    looks: ClassVar = dict.fromkeys(("time", "place", "shared", "region"), "appearance")
+    attention_inputs: ClassVar = dict.fromkeys(("time", "place", "shared", "region"), "appearance")
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Stats(Captioner):
         self.rank_weight = rank_weight
         self.blocks = nn.ModuleDict()
         shape = {"query": hidden_size + word_size, "width": feature_size, "attention_size": attention_size}
-        for name in [each for each in LOOKS if each in sizes]:
+        for name in [each for each in ATTENDED if each in sizes]:
             views = nn.ModuleDict()
             if branches != "ts":
                 views["st"] = make_spatio_temporal(**shape, pool=pool, margin=margin)
@@ -67,7 +67,7 @@ class Stats(Captioner):
                 views["ts"] = TemporoSpatial(**shape, temperature=temperature, one_frame=one_frame)
             project = nn.Sequential(nn.Linear(sizes[name], feature_size), nn.Dropout(dropout))
             choice = Choice(width=feature_size, hidden=hidden_size, attention_size=attention_size, views=len(views))
-            self.blocks[name] = Block(project, views, choice)
+            self.blocks[name] = AttentionBlock(project, views, choice)
         self.label = nn.Linear(sizes["label"], word_size, bias=False) if "label" in sizes else None
         self.embed = nn.Embedding(vocabulary, word_size, padding_idx=0)
         self.recall = WordMemory(size=word_size, width=attention_size, length=recall)
@@ -79,7 +79,7 @@ class Stats(Captioner):
         videos = features["appearance"].values
         zeros = videos.new_zeros(len(videos), self.cell.hidden_size)
         state = {"hidden": zeros, "cell": zeros} | self.recall.first_state(videos)
-        for name, block in cast("Mapping[str, Block]", self.blocks).items():
+        for name, block in cast("Mapping[str, AttentionBlock]", self.blocks).items():
             state |= {f"{name}.{key}": tensor for key, tensor in block.encode(features[name]).items()}
         if self.label:
             state["label"] = self.label(masked_mean(*features["label"]))  # (B, E)
@@ -104,14 +104,14 @@ class Stats(Captioner):
     def columns(self) -> Mapping[str, Sequence[str]]:
         return {"view": ("ST", "TS")}
 
-    def loss(self, lesson: Lesson) -> Tensor:
+    def loss(self, context: LossContext) -> Tensor:
         """Cross-entropy and the ranking loss, both per word."""
-        read = lesson.score(lesson.state)
+        read = context.score(context.state)
         ranks = read.terms["rank"] if "rank" in read.terms else torch.zeros_like(read.loss)
         return (read.loss + self.rank_weight * ranks).sum() / read.words
 
 
-class Block(nn.Module):
+class AttentionBlock(nn.Module):
     """One modality, seen in one or two ways."""
 
     def __init__(self, project: nn.Module, views: nn.ModuleDict, choice: Choice) -> None:

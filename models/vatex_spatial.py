@@ -1,4 +1,4 @@
-"""VATEX 2019 (RUC), spatial branch: the decoder looks at all objects of all segments, one memory for both."""
+"""VATEX 2019 (RUC), spatial branch: the decoder attends to all objects of all segments, one memory for both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class VatexSpatial(TopDown):
         # a picture's and a motion network's map, pooled in each box
         "objects": Input("regions", "features", axes=(2, 3, 4)),
     }
-    looks: ClassVar = {"region": "objects"}
+    attention_inputs: ClassVar = {"region": "objects"}
 
     def memory_size(self, sizes: dict[str, int]) -> int:
         return sizes["objects"]

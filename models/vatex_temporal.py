@@ -1,4 +1,4 @@
-"""VATEX 2019 (RUC), temporal branch: the decoder looks at segments, each its picture and its motion."""
+"""VATEX 2019 (RUC), temporal branch: the decoder attends to segments, each its picture and its motion."""
 
 from __future__ import annotations
 

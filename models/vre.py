@@ -1,7 +1,7 @@
 """VRE (Shi et al., "Watch it twice: video captioning with a refocused video encoder", 2019).
 
 The video is read outwards from a key frame, first from the middle, then from the frame that the first reading points
-at; the same decoder captions both readings, and the second is what the model says. Equation numbers are the paper's;
+at; the same decoder captions both readings, and the second is the output. Equation numbers are the paper's;
 docs/models.md says where it errs and what we do.
 """
 
@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.base import Captioner, Features, Forced, Input, Lesson, State, Step
+from models.base import Captioner, CaptionLoss, Features, Input, LossContext, State, Step
 from models.parts.layers import ProductAttention, masked_mean
 
 WATCH = ("refocus", "once", "never")
@@ -25,7 +25,7 @@ SURE = 1e-6  # keeps log(alpha) and log(1 - alpha) finite
 Gates = tuple[Tensor, Tensor]  # of the two directions of a KBiGRU, (B, K, 3H) each
 
 
-class Video(NamedTuple):
+class VideoInputs(NamedTuple):
     frames: Tensor  # (B, K, C)
     mask: Tensor  # (B, K)
     sound: Tensor  # (B, S), S = 0 where the run has none
@@ -44,7 +44,7 @@ class Vre(Captioner):
         "places": Input("regions", "grid", optional=True, axes=(2, 3, 4)),
         "sound": Input("sound", "pool", optional=True),
     }
-    looks: ClassVar = {"time": "appearance", "refocus": "appearance", "place": "places"}
+    attention_inputs: ClassVar = {"time": "appearance", "refocus": "appearance", "place": "places"}
     stages: ClassVar = frozenset(PHASES)
     phase: Tensor  # in the state dictionary, so that a resumed or opened run goes on where it was
 
@@ -102,9 +102,9 @@ class Vre(Captioner):
             cells = grid.flatten(2, -2)  # (B, K, n, C)
             means = masked_mean(cells.flatten(2), real).unflatten(1, cells.shape[2:])  # (B, n, C) Eq. 3
             state |= {"place_keys": self.places.keys(means), "place_gates": self.see_places(means)}
-        return state | self._watch(Video(frames, mask, sound))
+        return state | self._watch(VideoInputs(frames, mask, sound))
 
-    def _watch(self, video: Video) -> State:
+    def _watch(self, video: VideoInputs) -> State:
         """Algorithm 1: what is captioned, and what the loss needs of the two readings."""
         if self.encoder is None:
             return start(video.frames.new_zeros(len(video.frames), self.cell.hidden_size))
@@ -118,7 +118,7 @@ class Vre(Captioner):
         return start(second) | {"first": first, "key": key, "focus": focus, "refocus": weights}
 
     @torch.no_grad()
-    def _constant(self, video: Video) -> Tensor:
+    def _constant(self, video: VideoInputs) -> Tensor:
         if self.scout is None:
             return video.mask.float()
         first, _ = self.scout.first(video, self.scout.read.gates(video.frames))
@@ -151,27 +151,27 @@ class Vre(Captioner):
     def logits(self, output: Tensor) -> Tensor:
         return self.read(output)
 
-    def loss(self, lesson: Lesson) -> Tensor:
+    def loss(self, context: LossContext) -> Tensor:
         """Eq. 22 per word: both steps' cross-entropy and, while the key frames are still sought, L_R+."""
-        state = lesson.state
+        state = context.state
         if "first" not in state:
-            return super().loss(lesson)
-        first, second = lesson.score(state | start(state["first"])), lesson.score(state)
+            return super().loss(context)
+        first, second = context.score(state | start(state["first"])), context.score(state)
         total = first.loss + second.loss  # (N,)
         if self.phase == JOINT:
-            total = total + self.refocus_weight * self._refocus_loss(lesson, first, second)
+            total = total + self.refocus_weight * self._refocus_loss(context, first, second)
         return total.sum() / second.words
 
-    def _refocus_loss(self, lesson: Lesson, first: Forced, second: Forced) -> Tensor:
+    def _refocus_loss(self, context: LossContext, first: CaptionLoss, second: CaptionLoss) -> Tensor:
         """(N,) Each caption's reward beside that of the epoch before; none in its first epoch."""
         if self.quiet_reward:
-            state = lesson.state
-            first, second = lesson.quietly(state | start(state["first"])), lesson.quietly(state)
+            state = context.state
+            first, second = context.score_no_grad(state | start(state["first"])), context.score_no_grad(state)
         reward = (first.nll - second.nll) / (first.lengths if self.reward_per_word else 1)  # Eq. 20
-        table = lesson.tables.setdefault("reward", reward.new_full((lesson.pairs,), torch.nan))
-        better = (reward - table[lesson.captions]).detach().nan_to_num()  # (N,)
-        table[lesson.captions] = reward.detach()
-        return refocus_loss(better, lesson.state["focus"][lesson.video_of])
+        table = context.tables.setdefault("reward", reward.new_full((context.pairs,), torch.nan))
+        better = (reward - table[context.captions]).detach().nan_to_num()  # (N,)
+        table[context.captions] = reward.detach()
+        return refocus_loss(better, context.state["focus"][context.video_of])
 
 
 def refocus_loss(better: Tensor, focus: Tensor) -> Tensor:
@@ -194,12 +194,12 @@ class Encoder(nn.Module):
         self.read = KeyFrameGru(channels=channels, hidden=hidden)
         self.hear = nn.Linear(hidden + sound, hidden)  # W_a
 
-    def first(self, video: Video, gates: Gates) -> tuple[Tensor, Tensor]:
+    def first(self, video: VideoInputs, gates: Gates) -> tuple[Tensor, Tensor]:
         """o1 and h1, both (B, H)."""
         around_middle = self.read(gates, video.lengths, video.lengths // 2)
         return self.with_sound(around_middle, video), around_middle
 
-    def with_sound(self, read: Tensor, video: Video) -> Tensor:
+    def with_sound(self, read: Tensor, video: VideoInputs) -> Tensor:
         return torch.tanh(self.hear(torch.cat([read, video.sound], 1)))
 
 
@@ -211,10 +211,10 @@ class RefocusingEncoder(Encoder):
         self.attend = ProductAttention(query=hidden, memory=channels, width=hidden)
         self.merge = nn.Linear(2 * hidden, hidden)  # W_m
 
-    def refocus(self, video: Video, first: Tensor) -> Tensor:
+    def refocus(self, video: VideoInputs, first: Tensor) -> Tensor:
         return self.attend(first, self.attend.keys(video.frames), video.mask)  # (B, K) Eqs. 8-9
 
-    def second(self, video: Video, gates: Gates, around_middle: Tensor, key: Tensor) -> Tensor:
+    def second(self, video: VideoInputs, gates: Gates, around_middle: Tensor, key: Tensor) -> Tensor:
         """o2 (B, H)."""
         around_key = self.read(gates, video.lengths, key)
         return self.with_sound(torch.tanh(self.merge(torch.cat([around_middle, around_key], 1))), video)

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from experiments.mechanisms.comparing import Comparison
+from experiments.mechanisms.comparing import IdeaComparison
 from experiments.mechanisms.ideas import FILE, read_ideas
 from pipeline.core import Console, FramescribeError, UsageError, write_json
 from pipeline.params import load_params, pick
@@ -47,7 +47,7 @@ def _compare(args: argparse.Namespace, console: Console) -> None:
         raise UsageError(f"--seeds is {args.seeds}, allowed: 1 or more")
     known, machine = read_ideas(), load_machine(args.profile)
     chosen = [pick(known.ideas, name, kind="idea", where=FILE.name) for name in args.ideas or known.ideas]
-    comparison = Comparison(load_params(), machine.executor, machine.device, console)
+    comparison = IdeaComparison(load_params(), machine.executor, machine.device, console)
     found = comparison.run(chosen, known, seeds=args.seeds)
     if args.out is not None:
         write_json(args.out, {"seeds": args.seeds, "ideas": found})

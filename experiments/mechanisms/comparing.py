@@ -9,8 +9,8 @@ from typing import Any
 
 from experiments.mechanisms.fusing import fused
 from experiments.mechanisms.ideas import Idea, Ideas
-from experiments.mechanisms.scoring import Referee, read_twins
-from experiments.mechanisms.trials import EVERYWHERE, SPLITS, Piece, Said, Trial, slice_captions
+from experiments.mechanisms.referee import Referee, read_twins
+from experiments.mechanisms.trials import EVERYWHERE, SPLITS, SplitCaptions, Trial, TrialRun, slice_captions
 from pipeline.core import Console, Executor, UsageError
 from pipeline.data import read_corpus
 from pipeline.extraction import extract
@@ -21,7 +21,7 @@ SIDES = ("without", "with")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class IdeaComparison:
     """A project with the demo set, and a machine to work on."""
 
     params: Params
@@ -31,10 +31,10 @@ class Comparison:
 
     def run(self, chosen: Sequence[Idea], stores: Ideas, *, seeds: int) -> dict[str, Any]:
         """By idea, split, side and score: a number for each seed."""
-        pieces = [piece for seed in range(seeds) for idea in chosen for piece in _pieces(idea, seed)]
-        self._extract(stores, {name for each in pieces for name in each.run.features.model_dump().values()} - {"none"})
-        said = self._said(list({piece.key: piece for piece in pieces}.values()))
-        return {idea.name: self._scores(idea, said, seeds=seeds) for idea in chosen}
+        trials = [trial for seed in range(seeds) for idea in chosen for trial in _trials(idea, seed)]
+        self._extract(stores, {name for each in trials for name in each.run.features.model_dump().values()} - {"none"})
+        by_trial = self._captions(list({trial.key: trial for trial in trials}.values()))
+        return {idea.name: self._scores(idea, by_trial, seeds=seeds) for idea in chosen}
 
     def _extract(self, stores: Ideas, wanted: set[str]) -> None:
         """The stores that are not here yet."""
@@ -46,33 +46,35 @@ class Comparison:
             machine: dict[str, Any] = {"executor": self.executor, "device": self.device, "console": self.console}
             extract.extract_features(missing, index=INDEX, outs=outs, **machine)
 
-    def _said(self, pieces: Sequence[Piece]) -> dict[str, Said]:
-        trial = Trial(CAPTIONS, self.params.caption, self.params.assemble.max_words, self.device)
-        said: dict[str, Said] = {}
-        with self.console.progress("train", len(pieces)) as progress:
-            for piece, sentences in self.executor.map(trial, pieces):
-                said[piece.key] = sentences
-                progress.advance(note=f"{piece.run.model}, seed {piece.run.seed}")
-        return said
+    def _captions(self, trials: Sequence[TrialRun]) -> dict[str, SplitCaptions]:
+        work = Trial(CAPTIONS, self.params.caption, self.params.assemble.max_words, self.device)
+        by_trial: dict[str, SplitCaptions] = {}
+        with self.console.progress("train", len(trials)) as progress:
+            for trial, captions in self.executor.map(work, trials):
+                by_trial[trial.key] = captions
+                progress.advance(note=f"{trial.run.model}, seed {trial.run.seed}")
+        return by_trial
 
-    def _scores(self, idea: Idea, said: Mapping[str, Said], *, seeds: int) -> dict[str, Any]:
+    def _scores(self, idea: Idea, by_trial: Mapping[str, SplitCaptions], *, seeds: int) -> dict[str, Any]:
         referee = self._referee()
-        sides = [self._sides(idea, seed, said, referee) for seed in range(seeds)]
+        sides = [self._sides(idea, seed, by_trial, referee) for seed in range(seeds)]
         found: dict[str, Any] = {"idea": idea.says, "slice": idea.slice}
         for split in SPLITS:
             scores = {side: [referee.score(each[side][split])[idea.slice] for each in sides] for side in SIDES}
             found[split] = {side: _by_name(each) for side, each in scores.items()}
         return found
 
-    def _sides(self, idea: Idea, seed: int, said: Mapping[str, Said], referee: Referee) -> dict[str, Said]:
+    def _sides(
+        self, idea: Idea, seed: int, by_trial: Mapping[str, SplitCaptions], referee: Referee
+    ) -> dict[str, SplitCaptions]:
         """Without and with the idea; without fusion is the branch that does better in validation."""
-        pieces = _pieces(idea, seed)
-        pair = [said[piece.key] for piece in pieces]
+        trials = _trials(idea, seed)
+        pair = [by_trial[trial.key] for trial in trials]
         if idea.fused:
             best = max(pair, key=lambda branch: referee.score(branch["val"])[EVERYWHERE]["cider"])
             settings: dict[str, Any] = {"max_words": self.params.assemble.max_words, "device": self.device}
-            captions = slice_captions(CAPTIONS, idea.clips)
-            pair = [best, fused([piece.run for piece in pieces], pair, captions=captions, **settings)]
+            clips = slice_captions(CAPTIONS, idea.clips)
+            pair = [best, fused([trial.run for trial in trials], pair, captions=clips, **settings)]
         return dict(zip(SIDES, pair, strict=True))
 
     def _referee(self) -> Referee:
@@ -82,8 +84,8 @@ class Comparison:
         return Referee(read_corpus(CAPTIONS), read_twins(scenes))
 
 
-def _pieces(idea: Idea, seed: int) -> list[Piece]:
-    return [Piece(run.model_copy(update={"seed": seed}), idea.clips) for run in idea.runs]
+def _trials(idea: Idea, seed: int) -> list[TrialRun]:
+    return [TrialRun(run.model_copy(update={"seed": seed}), idea.clips) for run in idea.runs]
 
 
 def _by_name(scores: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:

@@ -20,7 +20,7 @@ HEAD, ROW, NAMES, WIDTH, GAP, MARGIN = 52, 46, 400, 250, 40, 20
 SPREAD = 28  # from the first seed's dot to the last one's: less than a row
 
 
-class Panel(NamedTuple):
+class ScorePanel(NamedTuple):
     """A score as a stretch of the picture."""
 
     score: str
@@ -36,8 +36,8 @@ class Panel(NamedTuple):
 
 
 PANELS = (
-    Panel("told_apart", "told from their twins (0.5 is chance)", 0.4, 1.0, (0.5, 0.6, 0.7, 0.8, 0.9, 1.0), NAMES),
-    Panel("cider", "CIDEr-D", 0.5, 2.5, (0.5, 1.0, 1.5, 2.0, 2.5), NAMES + WIDTH + GAP),
+    ScorePanel("told_apart", "told from their twins (0.5 is chance)", 0.4, 1.0, (0.5, 0.6, 0.7, 0.8, 0.9, 1.0), NAMES),
+    ScorePanel("cider", "CIDEr-D", 0.5, 2.5, (0.5, 1.0, 1.5, 2.0, 2.5), NAMES + WIDTH + GAP),
 )
 
 
@@ -61,7 +61,7 @@ def _legend() -> Iterator[str]:
         yield f'<circle cx="{x}" cy="18" r="5" fill="{color}"/><text x="{x + 10}" y="22">{side}</text>'
 
 
-def _scale(panel: Panel, *, bottom: int) -> Iterator[str]:
+def _scale(panel: ScorePanel, *, bottom: int) -> Iterator[str]:
     yield f'<text x="{panel.left}" y="22" font-weight="bold">{escape(panel.title)}</text>'
     for mark in panel.marks:
         x = panel.at(mark)
@@ -81,7 +81,7 @@ def _idea(name: str, entry: Mapping[str, Any], *, middle: int) -> Iterator[str]:
             yield from _seeds(panel, values, mean=mean, middle=middle, color=COLORS[side])
 
 
-def _seeds(panel: Panel, values: Sequence[float], *, mean: float, middle: int, color: str) -> Iterator[str]:
+def _seeds(panel: ScorePanel, values: Sequence[float], *, mean: float, middle: int, color: str) -> Iterator[str]:
     """A dot a seed, one above the other so that equal ones are seen, within the row; and a bar at their mean."""
     apart = min(9.0, SPREAD / max(len(values) - 1, 1))
     for number, value in enumerate(values):

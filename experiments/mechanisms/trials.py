@@ -1,4 +1,4 @@
-"""One trial: train a run on the clips of a slice, and keep what it says about those of validation and test."""
+"""One trial: train a run on the clips of a slice, and keep its captions of those of validation and test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.captioner import caption_videos, load_model
+from pipeline.captioner import Search, caption_videos, load_model
 from pipeline.core import cache_folder, write_bytes, write_json
 from pipeline.data import read_corpus, write_corpus
 from pipeline.params import Caption, Train
@@ -16,10 +16,12 @@ from pipeline.training import Trainer, prepare
 
 SPLITS = ("val", "test")
 EVERYWHERE = "all"  # instead of a slice
-Said = dict[str, dict[str, str]]  # split -> video id -> sentence
+SplitCaptions = dict[str, dict[str, str]]  # split -> video id -> caption
 
 
-class Piece(NamedTuple):
+class TrialRun(NamedTuple):
+    """A run and the clips that it is trained on."""
+
     run: Train
     clips: str  # a slice to learn from, or all
 
@@ -42,38 +44,33 @@ def slice_captions(captions: Path, label: str) -> Path:
 
 @dataclass(frozen=True)
 class Trial:
-    """A picklable piece of work. What is said is kept under all that decides it: a stopped comparison goes on."""
+    """Work for an executor. Captions are kept under all that decides them: a stopped comparison goes on."""
 
     captions: Path
     caption: Caption
     max_words: int  # in training
     device: str
 
-    def __call__(self, piece: Piece) -> tuple[Piece, Said]:
-
-        captions = slice_captions(self.captions, piece.clips)
-        trainer = prepare(piece.run, captions=captions, max_words=self.max_words, device=self.device)
+    def __call__(self, trial: TrialRun) -> tuple[TrialRun, SplitCaptions]:
+        captions = slice_captions(self.captions, trial.clips)
+        trainer = prepare(trial.run, captions=captions, max_words=self.max_words, device=self.device)
         kept = cache_folder("mechanisms") / f"{trainer.folder.name}.json"
         if not kept.is_file():
             write_json(kept, self._trained(trainer))
             shutil.rmtree(trainer.folder)
-        return piece, json.loads(kept.read_text())
+        return trial, json.loads(kept.read_text())
 
-    def _trained(self, trainer: Trainer) -> Said:
-
+    def _trained(self, trainer: Trainer) -> SplitCaptions:
         load_model(trainer.best_path(trainer.run()), trainer.model)
-        return {split: self._said(trainer, trainer.corpus.splits[split]) for split in SPLITS}
+        return {split: self._captions(trainer, trainer.corpus.splits[split]) for split in SPLITS}
 
-    def _said(self, trainer: Trainer, videos: list[str]) -> dict[str, str]:
-
-        said = caption_videos(
+    def _captions(self, trainer: Trainer, videos: list[str]) -> dict[str, str]:
+        generated = caption_videos(
             trainer.model,
             trainer.source,
             videos,
             vocabulary=trainer.vocabulary,
-            beam=self.caption.beam,
-            max_words=self.caption.max_words,
-            length_power=self.caption.length_power,
+            search=Search.of(self.caption),
             device=self.device,
         )
-        return {video: each.caption for video, each in said.items()}
+        return {video: each.caption for video, each in generated.items()}

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from models.base import Modality
 
 
-class Level(NamedTuple):
+class FeatureLevel(NamedTuple):
     ratio: int  # its steps in a step of pool5, in time and in both directions
     kernel: int  # of the aligning convolution
     field: int  # steps that a step of pool5 sees, by the paper's Table 5
@@ -25,13 +25,13 @@ class Level(NamedTuple):
 
 
 LEVELS = {
-    "pool2": Level(ratio=8, kernel=7, field=22, steps=8, side=28),
-    "pool3": Level(ratio=4, kernel=5, field=10, steps=4, side=14),
-    "pool4": Level(ratio=2, kernel=3, field=4, steps=2, side=7),
-    "pool5": Level(ratio=1, kernel=1, field=1, steps=1, side=4),
+    "pool2": FeatureLevel(ratio=8, kernel=7, field=22, steps=8, side=28),
+    "pool3": FeatureLevel(ratio=4, kernel=5, field=10, steps=4, side=14),
+    "pool4": FeatureLevel(ratio=2, kernel=3, field=4, steps=2, side=7),
+    "pool5": FeatureLevel(ratio=1, kernel=1, field=1, steps=1, side=4),
 }
 HIGHEST = "pool5"
-MLP_SIZE = 64  # hidden units where a whole row goes into one MLP: pool2 alone has 802,816 numbers a row
+MLP_SIZE = 64  # hidden units where a whole row goes into one MLP: pool2 alone has 802,816 numbers per row
 
 
 def end_to_end(rows: Modality) -> tuple[Tensor, Tensor]:
@@ -46,10 +46,10 @@ def over_time(size: int, rows: Modality) -> int:
     return size if rows.values.dim() == 6 else 1
 
 
-class Convolution(nn.Module):
+class ConvolutionAlignment(nn.Module):
     """The paper's: a convolution finds the meaning, max pooling the place."""
 
-    def __init__(self, channels: int, width: int, level: Level) -> None:
+    def __init__(self, channels: int, width: int, level: FeatureLevel) -> None:
         super().__init__()
         self.ratio = level.ratio
         self.convolution = nn.Conv3d(channels, width, level.kernel, padding=level.kernel // 2)
@@ -70,7 +70,7 @@ class Identity(nn.Module):
 class Pooling(nn.Module):
     """Baseline: the largest or the mean of all that a step of pool5 sees, then an MLP (Eqs. 17 and 18)."""
 
-    def __init__(self, channels: int, width: int, level: Level, *, largest: bool) -> None:
+    def __init__(self, channels: int, width: int, level: FeatureLevel, *, largest: bool) -> None:
         super().__init__()
         self.field, self.ratio = level.field, level.ratio
         self.largest = largest
@@ -121,7 +121,7 @@ def _sum(maps: Tensor, seen: Window) -> Tensor:
 class Hypercolumn(nn.Module):
     """Baseline: the level's value at the middle of each step of pool5, interpolated, then an MLP."""
 
-    def __init__(self, channels: int, width: int, level: Level) -> None:
+    def __init__(self, channels: int, width: int, level: FeatureLevel) -> None:
         super().__init__()
         self.ratio = level.ratio
         self.embed = _mlp(channels, width)
@@ -147,7 +147,7 @@ def _middles(maps: Tensor, axis: int, lengths: Tensor, *, ratio: int) -> Tensor:
 class WholeRow(nn.Module):
     """Baseline: an MLP from all of a level's row to all of a row of pool5; where things were is lost."""
 
-    def __init__(self, channels: int, width: int, level: Level) -> None:
+    def __init__(self, channels: int, width: int, level: FeatureLevel) -> None:
         super().__init__()
         self.shape = (width, LEVELS[HIGHEST].side, LEVELS[HIGHEST].side)
         given, wanted = level.steps * level.side**2 * channels, width * LEVELS[HIGHEST].side ** 2
@@ -162,7 +162,7 @@ def make_alignment(kind: str, name: str, *, channels: int, width: int) -> nn.Mod
     level = LEVELS[name]
     if name == HIGHEST and kind in ("conv", "mlp"):
         return Identity()
-    make = {"conv": Convolution, "mlp": WholeRow, "hypercolumn": Hypercolumn}
+    make = {"conv": ConvolutionAlignment, "mlp": WholeRow, "hypercolumn": Hypercolumn}
     if kind in make:
         return make[kind](channels, width, level)
     return Pooling(channels, width, level, largest=kind == "max")

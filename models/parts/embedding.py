@@ -29,7 +29,7 @@ class VideoTextEmbedding(nn.Module):
         return F.normalize(self.project(self.drop(means)), dim=1)  # (B, D)
 
     def text(self, words: Tensor) -> Tensor:
-        """The mean over the words of (N, T) sentences, padded with zeros, of what both directions say."""
+        """The mean over the words of (N, T) sentences, padded with zeros, of both directions."""
         mask = words != 0
         packed = pack_padded_sequence(
             self.drop(self.embed(words)), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False

@@ -1,4 +1,4 @@
-"""Several captioners as one: the mean of what they think the next word is."""
+"""An ensemble of captioners: the mean of their probabilities of the next word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from models.base import Captioner, Features, State, Step
 
-Part = TypeVar("Part")
+Value = TypeVar("Value")
 
 
 class Ensemble(Captioner):
@@ -29,8 +29,8 @@ class Ensemble(Captioner):
 
     def step(self, state: State, words: Tensor) -> Step:
         steps = [each.step(part_of(state, number), words) for number, each in self._numbered()]
-        spoken = [each.logits(step.output) for (_, each), step in zip(self._numbered(), steps, strict=True)]
-        log_probs = torch.stack([logits.float().log_softmax(-1) for logits in spoken])  # (M, B, V)
+        scores = [each.logits(step.output) for (_, each), step in zip(self._numbered(), steps, strict=True)]
+        log_probs = torch.stack([logits.float().log_softmax(-1) for logits in scores])  # (M, B, V)
         mean = log_probs.logsumexp(0) - math.log(len(steps))
         return Step(joined([step.state for step in steps]), mean, _agreed([step.attention for step in steps]))
 
@@ -42,23 +42,25 @@ class Ensemble(Captioner):
         return list(enumerate(self.members))  # type: ignore[arg-type]
 
 
-def joined(parts: Sequence[Mapping[str, Part]]) -> dict[str, Part]:
+def joined(parts: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
     """One dictionary of several, each key behind the number of its part."""
     return {f"{number} {name}": value for number, part in enumerate(parts) for name, value in part.items()}
 
 
-def part_of(whole: Mapping[str, Part], number: int) -> dict[str, Part]:
+def part_of(whole: Mapping[str, Value], number: int) -> dict[str, Value]:
     prefix = f"{number} "
     return {name.removeprefix(prefix): value for name, value in whole.items() if name.startswith(prefix)}
 
 
-def _agreed(looks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def _agreed(attention: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The mean of what all members recorded under one name and in one shape; the rest cannot be compared.
 
     Regions within frames that each member chose for itself have no mean: the frames of all members are listed.
     """
-    shared = {name: [look[name] for look in looks] for name in looks[0] if all(name in look for look in looks)}
-    apart = ("frame", "region") if any("frame" in look for look in looks) else ()
+    shared = {
+        name: [each[name] for each in attention] for name in attention[0] if all(name in each for each in attention)
+    }
+    apart = ("frame", "region") if any("frame" in each for each in attention) else ()
     chosen = {name: shared.pop(name) for name in apart if name in shared}
     found = {name: torch.stack(each).mean(0) for name, each in shared.items() if len({w.shape for w in each}) == 1}
     if len(chosen) == 2 and all(len({w.shape[2:] for w in each}) == 1 for each in chosen.values()):

@@ -1,4 +1,4 @@
-"""The ways in which STaTS looks at a modality: places first, or a frame first, or all at once.
+"""The ways in which STaTS attends to a modality: places first, or a frame first, or all at once.
 
 Equation numbers are those of Cherian et al. (2020); docs/models.md says where they leave a choice and what we do.
 """

@@ -1,4 +1,4 @@
-"""What a sentence has said so far, in a state of fixed size: self-attention over its last words."""
+"""Self-attention over the last words of the sentence so far, in a state of fixed size."""
 
 from __future__ import annotations
 

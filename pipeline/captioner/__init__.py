@@ -1,4 +1,4 @@
-"""What training and captioning share: the model, its batches, teacher forcing, beam search, a run opened from disk.
+"""What training and captioning share: the model, its batches, teacher forcing, beam search, trained runs.
 
 The arithmetic of the models themselves is in `models/`.
 """

@@ -20,8 +20,8 @@ from pipeline.store import Store, open_store
 ROWS = {1: "a vector", 2: "regions", 3: "a map", 4: "a map in time"}  # by the number of their axes
 
 
-class Source(Protocol):
-    """Whatever gives the features of videos as a padded batch."""
+class FeatureBatches(Protocol):
+    """Features of videos as a padded batch, from one run's stores or from several."""
 
     def batch(self, video_ids: Sequence[str], *, device: str = "cpu") -> Features: ...
 
@@ -82,13 +82,13 @@ def _require_tensor(store: Store, wanted: Input) -> None:
 
 
 def _require_shape(store: Store, wanted: Input) -> None:
-    """Said before training, in which another shape ends as an error of torch."""
+    """Refused before training, where another shape would be an error of torch."""
     shapes = {name: output["shape"] for name, output in store.manifest["outputs"].items()}
     if len(shapes[wanted.tensor]) in wanted.axes:
         return
     fitting = [name for name, shape in shapes.items() if len(shape) in wanted.axes]
     raise InputError(
-        f"for '{wanted.slot}' the model reads {' or '.join(ROWS[axes] for axes in wanted.axes)} a row;"
+        f"for '{wanted.slot}' the model reads {' or '.join(ROWS[axes] for axes in wanted.axes)} per row;"
         f" '{wanted.tensor}' of {store.folder} has the shape {shapes[wanted.tensor]}",
         hint=f"name another tensor in the run's `tensors`; of this store fit: {', '.join(fitting) or 'none'}",
     )

@@ -39,7 +39,7 @@ def _require_known(name: str, build: Any, options: Mapping[str, Any]) -> None:
 
 
 def require_stages(model: Captioner, stages: Iterable[str]) -> None:
-    """Said before training, not when the stage's turn comes."""
+    """Refused before training, not when the stage's turn comes."""
     for stage in stages:
         if stage and stage not in model.stages:
             raise UsageError(f"the model has no stage '{stage}'; it has: {', '.join(sorted(model.stages)) or 'none'}")

@@ -1,22 +1,24 @@
-"""Captions read word by word by a model: given the right words before (teacher forcing), or now and then its own."""
+"""Teacher forcing: captions scored word by word, given the right words before, or now and then the model's own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.base import Captioner, Forced, State, Step, select
+from models.base import Captioner, CaptionLoss, Features, LossContext, State, Step, select
+from pipeline.captioner.batches import CaptionBatch
 from pipeline.data import BOS, PAD, UNK
 
-NEVER = (PAD, BOS, UNK)  # words that must not come out
+BANNED = (PAD, BOS, UNK)  # words that must not come out
 
 
 @dataclass(frozen=True)
-class Reading:
+class TokenLogits:
     """W words of N captions, in the order in which they were read."""
 
     logits: Tensor  # (W, V)
@@ -25,11 +27,39 @@ class Reading:
     terms: Mapping[str, Tensor]  # the steps' own terms, (N,) each
 
 
-def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words: float = 0.0) -> Reading:
-    """Scores of all real words of (N, T) captions given the words before them.
+def make_loss_context(
+    model: Captioner,
+    features: Features,
+    batch: CaptionBatch,
+    *,
+    tables: dict[str, Tensor],
+    pairs: int,
+    own_words: float = 0.0,
+    smoothing: float = 0.0,
+) -> LossContext:
+    """Encodes the batch's videos; every caption comes `model.copies` times."""
+    state = model.encode(features)
+    device = next(iter(state.values())).device
+    video_of, targets, captions = (
+        part.to(device).repeat_interleave(model.copies, dim=0) for part in (batch.video_of, batch.words, batch.pairs)
+    )
 
-    Longest captions first, so that finished ones leave the batch: padding costs nothing. With `own_words` above
-    zero each earlier word is, that often, one drawn from what the model itself would have said (Bengio et al. 2015).
+    def score(videos: State) -> CaptionLoss:
+        tokens = teacher_forced(model, select(videos, video_of), targets, own_words=own_words)
+        return caption_loss(tokens, len(targets), smoothing=smoothing)
+
+    def score_no_grad(videos: State) -> CaptionLoss:
+        with torch.no_grad(), _eval_mode(model):
+            return caption_loss(teacher_forced(model, select(videos, video_of), targets), len(targets))
+
+    return LossContext(features, state, score, score_no_grad, video_of, captions, tables, pairs)
+
+
+def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words: float = 0.0) -> TokenLogits:
+    """Logits of all real words of (N, T) captions given the words before them.
+
+    Longest captions first, so that finished ones leave the batch: padding costs nothing. `own_words` is the
+    probability of scheduled sampling (Bengio et al. 2015): that often an earlier word is drawn from the model itself.
     """
     lengths, order = (targets != PAD).sum(1).sort(descending=True, stable=True)
     targets, state = targets[order], select(state, order)
@@ -42,7 +72,7 @@ def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words
         if position + 1 < len(sizes):
             previous = _previous(model, steps[-1], targets[:active, position], own_words=own_words)
     places = torch.cat([order[:active] for active in sizes])
-    return Reading(
+    return TokenLogits(
         logits=model.logits(torch.cat([step.output for step in steps])),
         words=torch.cat([targets[:active, position] for position, active in enumerate(sizes)]),
         captions=places,
@@ -50,25 +80,35 @@ def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words
     )
 
 
-def forced(reading: Reading, captions: int, *, smoothing: float = 0.0) -> Forced:
+def caption_loss(tokens: TokenLogits, captions: int, *, smoothing: float = 0.0) -> CaptionLoss:
     """Sums over the words of each caption."""
-    loss = F.cross_entropy(reading.logits, reading.words, label_smoothing=smoothing, reduction="none")  # (W,)
-    nll = F.cross_entropy(reading.logits, reading.words, reduction="none") if smoothing else loss
-    sums = [_sums([values], reading.captions, captions) for values in (loss, nll)]
-    lengths = torch.bincount(reading.captions, minlength=captions)  # (N,)
-    return Forced(loss=sums[0], nll=sums[1], words=len(reading.words), lengths=lengths, terms=reading.terms)
+    loss = F.cross_entropy(tokens.logits, tokens.words, label_smoothing=smoothing, reduction="none")  # (W,)
+    nll = F.cross_entropy(tokens.logits, tokens.words, reduction="none") if smoothing else loss
+    sums = [_sums([values], tokens.captions, captions) for values in (loss, nll)]
+    lengths = torch.bincount(tokens.captions, minlength=captions)  # (N,)
+    return CaptionLoss(loss=sums[0], nll=sums[1], words=len(tokens.words), lengths=lengths, terms=tokens.terms)
 
 
-def allowed(logits: Tensor) -> Tensor:
+def mask_special_tokens(logits: Tensor) -> Tensor:
     """Log probabilities without the words that must not come out."""
-    return logits.float().index_fill(1, torch.tensor(NEVER, device=logits.device), -torch.inf).log_softmax(-1)
+    return logits.float().index_fill(1, torch.tensor(BANNED, device=logits.device), -torch.inf).log_softmax(-1)
+
+
+@contextmanager
+def _eval_mode(model: Captioner) -> Iterator[None]:
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
 
 
 def _previous(model: Captioner, step: Step, right: Tensor, *, own_words: float) -> Tensor:
     if own_words == 0.0:
         return right
     with torch.no_grad():
-        own = torch.multinomial(allowed(model.logits(step.output)).exp(), 1).squeeze(1)  # (A,)
+        own = torch.multinomial(mask_special_tokens(model.logits(step.output)).exp(), 1).squeeze(1)  # (A,)
     chosen = torch.rand(len(right), device=right.device) < own_words
     return torch.where(chosen, own, right)
 

@@ -26,7 +26,7 @@ def steady_arithmetic() -> None:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainedRun:
     """A trained run, ready to caption."""
 
     params: Train
@@ -35,7 +35,7 @@ class Run:
     source: FeatureSource
 
 
-def open_run(folder: Path, *, device: str, features: Path = FEATURES) -> Run:
+def open_run(folder: Path, *, device: str, features: Path = FEATURES) -> TrainedRun:
     facts = read_record(folder)
     steady_arithmetic()
     params = Train.model_validate(facts["params"])
@@ -46,7 +46,7 @@ def open_run(folder: Path, *, device: str, features: Path = FEATURES) -> Run:
         device
     )
     load_model(folder / "model.safetensors", model)
-    return Run(params, model, vocabulary, source)
+    return TrainedRun(params, model, vocabulary, source)
 
 
 def _require_same_features(source: FeatureSource, facts: dict[str, Any], *, run: str) -> None:

@@ -1,4 +1,4 @@
-"""Captions: runs and videos go in; sentences with log probabilities and attention maps come out.
+"""Captioning: runs and videos go in; captions with log probabilities and attention maps come out.
 
 Of a split, of any video file, by one run, by an ensemble, or chosen among several runs by a reranker.
 """

@@ -1,5 +1,9 @@
-from .any_video import AnyVideoSettings as AnyVideoSettings, Captioned as Captioned, caption_own as caption_own
-from .caption import caption_runs as caption_runs
+from .any_video import (
+    AnyVideoSettings as AnyVideoSettings,
+    Captioned as Captioned,
+    caption_own_videos as caption_own_videos,
+)
+from .caption import caption_named_runs as caption_named_runs
 from .caption_model import JoinedSource as JoinedSource
-from .fusion import fuse as fuse, read_candidates as read_candidates
-from .reranker import Judge as Judge, RerankerSettings as RerankerSettings, train_judge as train_judge
+from .fusion import fuse as fuse, fuse_runs as fuse_runs
+from .reranker import RerankerSettings as RerankerSettings, train_reranker as train_reranker

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import exp
 from pathlib import Path
 from typing import Any
 
-from pipeline.captioner import Said, caption_videos, open_run
-from pipeline.captioning.geometry import Geometry
-from pipeline.core import Console, Executor, InputError, UsageError
+from pipeline.captioner import GeneratedCaption, Search, caption_videos, open_run
+from pipeline.captioning.attention_geometry import AttentionGeometry
+from pipeline.core import Console, Executor, InputError, UsageError, printable, write_json
 from pipeline.data import VideoIndex, read_index
 from pipeline.decoding import decode
 from pipeline.extraction import extract
 from pipeline.params import Caption, Decode, Extract, pick
-from pipeline.results import Looks, read_record
+from pipeline.results import AttentionMaps, read_record, without_attention
 from pipeline.store import open_store
 
 
 @dataclass(frozen=True)
 class Captioned:
-    said: dict[str, Said]
-    refused: dict[str, str]  # video -> why there is no sentence
+    captions: dict[str, GeneratedCaption]
+    refused: dict[str, str]  # video -> why there is no caption
     index: VideoIndex
     record: dict[str, Any]  # the run's own
-    looks: dict[str, Looks]  # video -> where each word of its sentence looked
-    facts: dict[str, Any]  # what the looks of all videos share
+    attention: dict[str, AttentionMaps]
+    facts: dict[str, Any]  # what the attention maps of all videos share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +41,21 @@ class AnyVideoSettings:
     work: Path
 
 
-def caption_own(videos: Sequence[Path], *, run: Path, settings: AnyVideoSettings, console: Console) -> Captioned:
-    """A sentence for each video that can be used; the others with their reason."""
+def caption_own_videos(
+    videos: Sequence[str], *, run: str, out: Path | None, settings: AnyVideoSettings, console: Console
+) -> Captioned:
+    """Videos and folders of them, captioned, shown and, with `out`, written as JSON."""
+    captioned = _captioned([Path(each) for each in videos], Path("runs") / run, settings=settings, console=console)
+    if out is not None:
+        write_json(out, {"run": run, "predictions": without_attention(captioned.captions)})
+    rows = [(printable(id_), f"{exp(each.log_prob):.3f}", each.caption) for id_, each in captioned.captions.items()]
+    rows += [(printable(id_), "-", printable(why)) for id_, why in captioned.refused.items()]
+    console.table(("video", "probability", "caption"), rows)
+    return captioned
+
+
+def _captioned(videos: Sequence[Path], run: Path, *, settings: AnyVideoSettings, console: Console) -> Captioned:
+    """A caption for each video that can be used; the others with their reason."""
     record = read_record(run)
     if any(facts["slot"] == "label" for facts in record["features"].values()):
         raise UsageError(
@@ -53,19 +67,17 @@ def caption_own(videos: Sequence[Path], *, run: Path, settings: AnyVideoSettings
     refused |= _extracted(record, settings=settings, console=console)
     trained = open_run(run, device=settings.device, features=settings.work / "features")
     usable = [video_id for video_id in index.rows if video_id not in refused]
-    said = caption_videos(
+    generated = caption_videos(
         trained.model,
         trained.source,
         usable,
         vocabulary=trained.vocabulary,
-        beam=settings.caption.beam,
-        max_words=settings.caption.max_words,
-        length_power=settings.caption.length_power,
+        search=Search.of(settings.caption),
         device=settings.device,
     )
-    geometry = Geometry(trained.model, trained.source)
-    looks = {video_id: geometry.looks(video_id, each.attention) for video_id, each in said.items()}
-    return Captioned(said, refused, index, record, looks, geometry.facts())
+    geometry = AttentionGeometry(trained.model, trained.source)
+    maps = {video_id: geometry.attention_maps(video_id, each.attention) for video_id, each in generated.items()}
+    return Captioned(generated, refused, index, record, maps, geometry.facts())
 
 
 def _decoded(videos: Sequence[Path], *, settings: AnyVideoSettings, console: Console) -> VideoIndex:

@@ -1,4 +1,4 @@
-"""The stage `caption`: a sentence per video of a split, by one run or an ensemble."""
+"""The stage `caption`: a caption per video of a split, by one run or an ensemble."""
 
 from __future__ import annotations
 
@@ -6,15 +6,53 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.captioning.shards import CaptionShard, Spoken, shards_of, worth_it
-from pipeline.core import Console, Executor, write_json
+from pipeline.captioning.shards import CaptionShard, ShardPredictions, shards_of, worth_it
+from pipeline.core import Console, Executor, UsageError, write_json
 from pipeline.data import read_corpus
-from pipeline.params import Caption
-from pipeline.results import looks_path, read_record, write_looks
+from pipeline.params import Caption, Params, pick
+from pipeline.results import attention_maps_path, read_record, write_attention_maps
+
+
+def caption_named_runs(
+    names: Sequence[str],
+    *,
+    each: bool,
+    captions: Path,
+    out: Path | None,
+    params: Params,
+    executor: Executor,
+    device: str,
+    console: Console,
+) -> dict[str, Any]:
+    """With the runs as an ensemble, or with `each` by itself."""
+    _require_runs(names, params)
+    groups = [[name] for name in names] if each else [names]
+    folders = {"+".join(group): [Path("runs") / name for name in group] for group in groups}
+    if out is not None and len(folders) > 1:
+        raise UsageError("--out is the file of one run; with --each they are predictions/RUN.json")
+    summaries = caption_runs(
+        folders,
+        captions=captions,
+        outs={name: out or Path("predictions") / f"{name}.json" for name in folders},
+        params=params.caption,
+        executor=executor,
+        device=device,
+        console=console,
+    )
+    return {"runs": summaries} if each else next(iter(summaries.values()))
+
+
+def _require_runs(names: Sequence[str], params: Params) -> None:
+    for name in names:
+        if (Path("runs") / name / "run.json").is_file():  # a seed of a run is no entry of params.yaml
+            continue
+        if name not in params.train and Path(name).exists():
+            raise UsageError(f"{name} is no run", hint=f"for videos: framescribe caption {name} --run RUN")
+        pick(params.train, name, kind="run")
 
 
 def caption_runs(
-    speakers: Mapping[str, Sequence[Path]],
+    runs: Mapping[str, Sequence[Path]],
     *,
     captions: Path,
     outs: Mapping[str, Path],
@@ -23,32 +61,31 @@ def caption_runs(
     device: str,
     console: Console,
 ) -> dict[str, dict[str, Any]]:
-    """Each speaker is the folder of a run, or of several that speak as one; its file is there as soon as it is done."""
-
-    for folder in (folder for each in speakers.values() for folder in each):
-        read_record(folder)  # a missing run is told first
+    """By name the folder of a run, or those of an ensemble; its file is there as soon as it is done."""
+    for folder in (folder for folders in runs.values() for folder in folders):
+        read_record(folder)  # a missing run is refused first
     video_ids = read_corpus(captions).splits[params.split]
-    shards = {name: list(shards_of(name, folders, video_ids)) for name, folders in speakers.items()}
+    shards = {name: list(shards_of(name, folders, video_ids)) for name, folders in runs.items()}
     waiting = [shard for each in shards.values() for shard in each]
-    spoken: dict[str, list[Spoken]] = {name: [] for name in speakers}
+    done: dict[str, list[ShardPredictions]] = {name: [] for name in runs}
     summaries = {}
-    with console.progress(f"caption {' '.join(speakers)}", len(video_ids) * len(speakers)) as progress:
+    with console.progress(f"caption {' '.join(runs)}", len(video_ids) * len(runs)) as progress:
         for one in worth_it(executor, waiting, device=device).map(CaptionShard(params, device), waiting):
-            spoken[one.name].append(one)
+            done[one.name].append(one)
             progress.advance(len(one.predictions), note=one.name)
-            if len(spoken[one.name]) == len(shards[one.name]):
-                summaries[one.name] = _publish(spoken.pop(one.name), split=params.split, out=outs[one.name])
+            if len(done[one.name]) == len(shards[one.name]):
+                summaries[one.name] = _publish(done.pop(one.name), split=params.split, out=outs[one.name])
     for name, facts in summaries.items():
-        console.say(f"{outs[name]}: {facts['videos']} sentences, {facts['distinct']} of them distinct")
-    return {name: summaries[name] for name in speakers}
+        console.say(f"{outs[name]}: {facts['videos']} captions, {facts['distinct']} of them distinct")
+    return {name: summaries[name] for name in runs}
 
 
-def _publish(spoken: Sequence[Spoken], *, split: str, out: Path) -> dict[str, Any]:
-
-    ordered = sorted(spoken, key=lambda one: one.number)
-    predictions = {video: said for one in ordered for video, said in one.predictions.items()}
+def _publish(done: Sequence[ShardPredictions], *, split: str, out: Path) -> dict[str, Any]:
+    ordered = sorted(done, key=lambda one: one.number)
+    predictions = {video: entry for one in ordered for video, entry in one.predictions.items()}
+    maps = {video: each for one in ordered for video, each in one.attention.items()}
     name = ordered[0].name
-    write_looks(looks_path(out), {video: looks for one in ordered for video, looks in one.looks.items()})
+    write_attention_maps(attention_maps_path(out), maps)
     write_json(out, {"run": name, "split": split, "looks": ordered[0].facts, "predictions": predictions})
-    distinct = len({said["caption"] for said in predictions.values()})
+    distinct = len({entry["caption"] for entry in predictions.values()})
     return {"run": name, "videos": len(predictions), "distinct": distinct}

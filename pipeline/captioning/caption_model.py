@@ -1,4 +1,4 @@
-"""Several trained runs that speak as one."""
+"""What captions: one trained run, or an ensemble of several."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from models.base import Captioner, Features
 from models.parts.ensemble import Ensemble, joined
-from pipeline.captioner import FeatureSource, Run, Source, open_run
-from pipeline.captioning.geometry import Geometry, shared_geometry
+from pipeline.captioner import FeatureBatches, FeatureSource, TrainedRun, open_run
+from pipeline.captioning.attention_geometry import AttentionGeometry, shared_geometry
 from pipeline.core import InputError
 from pipeline.data import Vocabulary
 
@@ -33,25 +33,25 @@ def _reads(source: FeatureSource) -> object:
 
 
 @dataclass(frozen=True)
-class Speaker:
-    """Whatever can caption: one run, or several as one."""
+class CaptionModel:
+    """One run, or an ensemble."""
 
     model: Captioner
-    source: Source
+    source: FeatureBatches
     vocabulary: Vocabulary
-    geometry: Geometry
+    geometry: AttentionGeometry
 
 
-def open_speaker(folders: Sequence[Path], *, device: str) -> Speaker:
+def open_caption_model(folders: Sequence[Path], *, device: str) -> CaptionModel:
     runs = open_runs(folders, device=device)
-    geometry = shared_geometry([Geometry(run.model, run.source) for run in runs])
+    geometry = shared_geometry([AttentionGeometry(run.model, run.source) for run in runs])
     if len(runs) == 1:
-        return Speaker(runs[0].model, runs[0].source, runs[0].vocabulary, geometry)
+        return CaptionModel(runs[0].model, runs[0].source, runs[0].vocabulary, geometry)
     together = JoinedSource([run.source for run in runs])
-    return Speaker(Ensemble([run.model for run in runs]), together, runs[0].vocabulary, geometry)
+    return CaptionModel(Ensemble([run.model for run in runs]), together, runs[0].vocabulary, geometry)
 
 
-def open_runs(folders: Sequence[Path], *, device: str) -> list[Run]:
+def open_runs(folders: Sequence[Path], *, device: str) -> list[TrainedRun]:
     """Trained runs that number their words alike."""
     runs = [open_run(folder, device=device) for folder in folders]
     for folder, run in zip(folders, runs, strict=True):

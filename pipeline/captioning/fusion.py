@@ -1,29 +1,71 @@
-"""Late fusion: sentences of several runs, and a judge that takes one for each video."""
+"""Late fusion: captions of several runs, and a reranker that takes one for each video."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.captioning.reranker import Judge
-from pipeline.core import InputError, read_json
+from pipeline.captioner import open_run
+from pipeline.captioning.caption_model import JoinedSource
+from pipeline.captioning.reranker import Reranker, RerankerSettings, train_reranker
+from pipeline.core import Console, InputError, UsageError, read_json, write_json
+from pipeline.data import read_corpus, read_vocabulary
+from pipeline.params import load_params
 from pipeline.results import read_run_predictions
 
-Said = dict[str, dict[str, Any]]  # video id -> what `framescribe caption` wrote
+PredictionEntries = dict[str, dict[str, Any]]  # video id -> what `framescribe caption` wrote
 
 
 @dataclass(frozen=True)
 class Candidates:
     split: str
-    by_run: dict[str, Said]
+    by_run: dict[str, PredictionEntries]
+
+
+def fuse_runs(
+    runs: Sequence[str], *, captions: Path, out: Path | None, epochs: int, seed: int, device: str, console: Console
+) -> dict[str, Any]:
+    """Train a reranker on what the runs read, and write the caption that it prefers for each video."""
+    if len(set(runs)) < 2:
+        raise UsageError(f"fusion is of two runs or more, got {', '.join(runs)}")
+    if epochs < 1:
+        raise UsageError(f"--epochs is {epochs}, allowed: 1 or more")
+    candidates = read_candidates({name: Path("predictions") / f"{name}.json" for name in runs})
+    settings = RerankerSettings(epochs=epochs, seed=seed)
+    reranker, rank = _trained(runs, captions=captions, settings=settings, device=device, console=console)
+    chosen = fuse(candidates.by_run, reranker)
+    name = "-or-".join(runs)
+    out = out or Path("predictions") / f"{name}.json"
+    write_json(out, {"run": name, "split": candidates.split, "validation_rank": rank, "predictions": chosen})
+    shares = {run: sum(entry["run"] == run for entry in chosen.values()) for run in runs}
+    console.say(f"{out}: {len(chosen)} captions, {', '.join(f'{count} of {run}' for run, count in shares.items())}")
+    return {"run": name, "videos": len(chosen), "chosen": shares, "validation_rank": rank}
+
+
+def _trained(
+    runs: Sequence[str], *, captions: Path, settings: RerankerSettings, device: str, console: Console
+) -> tuple[Reranker, float]:
+    """On the features of all runs, an ensemble's members among them."""
+    members = dict.fromkeys(member for name in runs for member in name.split("+"))
+    sources = [open_run(Path("runs") / member, device=device).source for member in members]
+    with console.progress("train the embedding", settings.epochs) as progress:
+        return train_reranker(
+            read_corpus(captions),
+            read_vocabulary(captions / "vocabulary.json"),  # the reranker's own: runs may have any
+            JoinedSource(sources),
+            settings=settings,
+            max_words=load_params().assemble.max_words,
+            device=device,
+            progress=progress,
+        )
 
 
 def read_candidates(files: Mapping[str, Path]) -> Candidates:
     """Predictions of every run; they must be of the same videos."""
     splits = {run: read_run_predictions(path, run=run)[0] for run, path in files.items()}
-    by_run: dict[str, Said] = {run: read_json(path)["predictions"] for run, path in files.items()}
+    by_run: dict[str, PredictionEntries] = {run: read_json(path)["predictions"] for run, path in files.items()}
     first = next(iter(files))
     for run in files:
         if splits[run] != splits[first] or by_run[run].keys() != by_run[first].keys():
@@ -33,14 +75,14 @@ def read_candidates(files: Mapping[str, Path]) -> Candidates:
     return Candidates(splits[first], by_run)
 
 
-def fuse(by_run: Mapping[str, Said], judge: Judge) -> Said:
-    """For each video the entry of the run whose sentence is most similar; it says which, and how similar each was."""
+def fuse(by_run: Mapping[str, PredictionEntries], reranker: Reranker) -> PredictionEntries:
+    """For each video the entry of the run whose caption is most similar, with its name and the similarity of each."""
     runs = [*by_run]
-    chosen: Said = {}
+    chosen: PredictionEntries = {}
     for video in by_run[runs[0]]:
-        said = {run: by_run[run][video]["caption"] for run in runs}
-        similar = dict(zip(runs, judge.similarities(video, [*said.values()]).tolist(), strict=True))
-        best = max(runs, key=lambda run: (bool(said[run]), similar[run]))  # to say nothing fits no video
+        captions = {run: by_run[run][video]["caption"] for run in runs}
+        similar = dict(zip(runs, reranker.similarities(video, [*captions.values()]).tolist(), strict=True))
+        best = max(runs, key=lambda run: (bool(captions[run]), similar[run]))  # an empty caption fits no video
         rounded = {run: round(value, 4) for run, value in similar.items()}
         chosen[video] = by_run[best][video] | {"run": best, "similarities": rounded}
     return chosen

@@ -1,4 +1,8 @@
-"""The video-text embedding: trained on the same captions as the runs, it says which of several sentences fits best."""
+"""Reranking by a video-text embedding that is trained on the same captions as the runs.
+
+It has a training loop of its own: a ranking loss over whole batches, without words to predict, and so short that it
+is not resumable. `pipeline.training` trains captioners.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from models.base import Features
 from models.parts.embedding import VideoTextEmbedding, hardest_negative_loss
-from pipeline.captioner import CaptionBatch, Source, TrainingPairs, training_pairs
+from pipeline.captioner import CaptionBatch, FeatureBatches, TrainingPairs, training_pairs
 from pipeline.core import SILENT, Progress
 from pipeline.data import PAD, Corpus, Vocabulary, tokenize
 
@@ -25,7 +29,7 @@ class RerankerSettings:
     """VSE++'s published ones, and when to stop."""
 
     epochs: int = 30
-    patience: int = 5  # epochs without a better validation rank
+    patience: int = 5  # epochs without a better mean reciprocal rank in validation
     batch_size: int = 128
     learning_rate: float = 2e-4
     drop_every: int = 15  # epochs after which the rate is a tenth
@@ -41,11 +45,11 @@ class RerankerSettings:
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Says how well sentences fit a video."""
+class Reranker:
+    """Scores how well captions fit a video."""
 
     model: VideoTextEmbedding
-    source: Source
+    source: FeatureBatches
     vocabulary: Vocabulary
     device: str = "cpu"
 
@@ -55,8 +59,8 @@ class Judge:
             video = self.model.video(self.source.batch([video_id], device=self.device))
             return self._texts(candidates) @ video[0]
 
-    def rank(self, references: Mapping[str, Sequence[str]]) -> float:
-        """Mean over videos of 1 / rank of their own best sentence among everybody's; 1 is perfect."""
+    def mean_reciprocal_rank(self, references: Mapping[str, Sequence[str]]) -> float:
+        """Mean over videos of 1 / rank of their own best caption among the captions of all; 1 is perfect."""
         self.model.eval()
         owners = torch.tensor([number for number, texts in enumerate(references.values()) for _ in texts])
         with torch.no_grad():
@@ -79,17 +83,17 @@ class Judge:
         return pad_sequence(rows, batch_first=True, padding_value=PAD).to(self.device)
 
 
-def train_judge(
+def train_reranker(
     corpus: Corpus,
     vocabulary: Vocabulary,
-    source: Source,
+    source: FeatureBatches,
     *,
     settings: RerankerSettings,
     max_words: int,
     device: str = "cpu",
     progress: Progress = SILENT,
-) -> tuple[Judge, float]:
-    """The judge of the best epoch and its validation rank."""
+) -> tuple[Reranker, float]:
+    """The reranker of the best epoch and its mean reciprocal rank in validation."""
     torch.manual_seed(settings.seed)
     pairs = training_pairs(corpus, vocabulary, max_words=max_words)
     features = source.batch(pairs.video_ids[:1], device=device)
@@ -97,39 +101,39 @@ def train_judge(
     model = VideoTextEmbedding(
         vocabulary=len(vocabulary), sizes=sizes, word_size=settings.word_size, size=settings.size
     ).to(device)
-    judge = Judge(model, source, vocabulary, device)
+    reranker = Reranker(model, source, vocabulary, device)
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     best, best_epoch, kept = -1.0, 0, model.state_dict()
     for epoch in range(1, settings.epochs + 1):
         optimizer.param_groups[0]["lr"] = settings.rate_at(epoch)
-        loss = _epoch(judge, pairs, optimizer, settings, seed=settings.seed * 1_000_003 + epoch)
-        rank = judge.rank(corpus.references("val"))
-        progress.advance(note=f"loss {loss:.3f}  validation rank {rank:.3f}")
+        loss = _epoch(reranker, pairs, optimizer, settings, seed=settings.seed * 1_000_003 + epoch)
+        rank = reranker.mean_reciprocal_rank(corpus.references("val"))
+        progress.advance(note=f"loss {loss:.3f}  mean reciprocal rank {rank:.3f}")
         if rank > best:
             best, best_epoch, kept = rank, epoch, copy.deepcopy(model.state_dict())
         if epoch - best_epoch >= settings.patience:
             break
     model.load_state_dict(kept)
-    return judge, best
+    return reranker, best
 
 
 def _epoch(
-    judge: Judge, pairs: TrainingPairs, optimizer: torch.optim.Optimizer, settings: RerankerSettings, *, seed: int
+    reranker: Reranker, pairs: TrainingPairs, optimizer: torch.optim.Optimizer, settings: RerankerSettings, *, seed: int
 ) -> float:
-    judge.model.train()
+    reranker.model.train()
     total = 0.0
     for batch in pairs.batches(settings.batch_size, seed=seed):
-        loss = _loss(judge, batch, margin=settings.margin)
+        loss = _loss(reranker, batch, margin=settings.margin)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(judge.model.parameters(), settings.clip)
+        torch.nn.utils.clip_grad_norm_(reranker.model.parameters(), settings.clip)
         optimizer.step()
         total += float(loss.detach())
     return total / len(pairs)
 
 
-def _loss(judge: Judge, batch: CaptionBatch, *, margin: float) -> Tensor:
-    video_of = batch.video_of.to(judge.device)
-    videos = judge.model.video(judge.source.batch(batch.video_ids, device=judge.device))
-    similarities = videos[video_of] @ judge.model.text(batch.words.to(judge.device)).T  # (N, N)
+def _loss(reranker: Reranker, batch: CaptionBatch, *, margin: float) -> Tensor:
+    video_of = batch.video_of.to(reranker.device)
+    videos = reranker.model.video(reranker.source.batch(batch.video_ids, device=reranker.device))
+    similarities = videos[video_of] @ reranker.model.text(batch.words.to(reranker.device)).T  # (N, N)
     return hardest_negative_loss(similarities, video_of == video_of.unsqueeze(1), margin=margin)

@@ -1,7 +1,7 @@
 """The work of the `caption` stage: a batch of videos at a time, here or on a worker that keeps the model.
 
-Batches are cut before they are given away, the same whoever captions them: not even their padding depends on that.
-Looks come back as they are written, in half precision: what travels and is held is no more than the file will be.
+Batches are cut before they are given away: not even their padding depends on where they are captioned.
+Attention maps come back as they are written, in half precision: what travels and is held is no more than the file.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pipeline.captioner import BATCH, caption_videos
-from pipeline.captioning.caption_model import Speaker, open_speaker
+from pipeline.captioner import BATCH, Search, caption_videos
+from pipeline.captioning.caption_model import CaptionModel, open_caption_model
 from pipeline.core import Executor, InProcess, InputError
 from pipeline.params import Caption
-from pipeline.results import Looks, halved, state_of, without_looks
+from pipeline.results import AttentionMaps, halved, state_of, without_attention
 
 WORTH = 8  # batches; fewer are captioned before workers have imported torch and opened the run
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One batch of the videos that a run, or several as one, is to caption."""
+    """One batch of the videos that a run, or an ensemble, is to caption."""
 
     name: str
     number: int
@@ -38,12 +38,12 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Spoken:
+class ShardPredictions:
     name: str
     number: int
     predictions: dict[str, dict[str, Any]]
-    looks: dict[str, Looks]
-    facts: dict[str, Any]  # what the looks of all videos share
+    attention: dict[str, AttentionMaps]
+    facts: dict[str, Any]  # what the attention maps of all videos share
 
 
 @dataclass(frozen=True)
@@ -53,29 +53,28 @@ class CaptionShard:
     params: Caption
     device: str
 
-    def __call__(self, shard: Shard) -> Spoken:
-        speaker = _opened(shard.folders, shard.state, self.device)
-        said = caption_videos(
-            speaker.model,
-            speaker.source,
+    def __call__(self, shard: Shard) -> ShardPredictions:
+        opened = _opened(shard.folders, shard.state, self.device)
+        generated = caption_videos(
+            opened.model,
+            opened.source,
             shard.video_ids,
-            vocabulary=speaker.vocabulary,
-            beam=self.params.beam,
-            max_words=self.params.max_words,
-            length_power=self.params.length_power,
+            vocabulary=opened.vocabulary,
+            search=Search.of(self.params),
             device=self.device,
         )
-        looks = {video: halved(speaker.geometry.looks(video, each.attention)) for video, each in said.items()}
-        return Spoken(shard.name, shard.number, without_looks(said.items()), looks, speaker.geometry.facts())
+        geometry = opened.geometry
+        maps = {video: halved(geometry.attention_maps(video, each.attention)) for video, each in generated.items()}
+        return ShardPredictions(shard.name, shard.number, without_attention(generated), maps, geometry.facts())
 
 
 @lru_cache(maxsize=1)
-def _opened(folders: tuple[Path, ...], state: str, device: str) -> Speaker:
-    """Once a worker: it keeps the model from one batch to the next."""
+def _opened(folders: tuple[Path, ...], state: str, device: str) -> CaptionModel:
+    """Once per worker: it keeps the model from one batch to the next."""
     if state_of(folders) != state:
         named = ", ".join(map(str, folders))
         raise InputError(f"{named}, or its features, changed while it was captioning", hint="run the same command")
-    return open_speaker(folders, device=device)
+    return open_caption_model(folders, device=device)
 
 
 def shards_of(name: str, folders: Sequence[Path], video_ids: Sequence[str]) -> Iterator[Shard]:

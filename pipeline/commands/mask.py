@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pipeline import captioner, data, evaluation, params
-from pipeline.core import Console, UsageError, write_json
+from pipeline import evaluation
+from pipeline.core import Console
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,19 +21,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
-    if args.videos is not None and args.videos < 1:
-        raise UsageError(f"--videos is {args.videos}, allowed: 1 or more")
-    values, device = params.load_params(), args.machine().device
-    params.pick(values.train, args.run, kind="run")
-    corpus = data.read_corpus(args.captions)
-    videos = corpus.splits[values.caption.split][: args.videos]
-    run = captioner.open_run(Path("runs") / args.run, device=device)
-    probe = evaluation.MaskedRun(run, corpus, values.caption, videos, device)
-    with console.progress(f"mask {args.run}", len(probe.modules()) * len(evaluation.RATIOS)) as progress:
-        found = probe.curves(progress=progress)
-    out = args.out or Path("metrics") / args.run / "mask.json"
-    write_json(out, found)
-    rows = [(label, *scores["CIDEr-D"]) for label, scores in found["modules"].items()]
-    console.table(("CIDEr-D of module", *(f"{ratio:.0%} masked" for ratio in evaluation.RATIOS)), rows)
-    return {"run": args.run, "out": str(out), "videos": len(videos)}
+    return evaluation.mask_curves(
+        args.run,
+        videos=args.videos,
+        captions=args.captions,
+        out=args.out,
+        device=args.machine().device,
+        console=console,
+    )

@@ -1,4 +1,4 @@
-from .attention_mask import RATIOS as RATIOS, MaskedRun as MaskedRun
+from .attention_mask import mask_curves as mask_curves
 from .bootstrap import RESAMPLES as RESAMPLES, Difference as Difference, compare as compare, intervals as intervals
 from .comparison import (
     Comparison as Comparison,

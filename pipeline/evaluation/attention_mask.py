@@ -4,24 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from models.parts.masking import attention_modules, masked
-from pipeline.captioner import Run, caption_videos
-from pipeline.core import InputError, Progress
-from pipeline.data import Corpus, tokenize
+from pipeline.captioner import Search, TrainedRun, caption_videos, open_run
+from pipeline.core import Console, InputError, Progress, UsageError, write_json
+from pipeline.data import Corpus, read_corpus, tokenize
 from pipeline.evaluation.scorer import CaptionScorer
-from pipeline.params import Caption
+from pipeline.params import Caption, load_params, pick
 
 RATIOS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 ALL = "all"
 
 
+def mask_curves(
+    run: str, *, videos: int | None, captions: Path, out: Path | None, device: str, console: Console
+) -> dict[str, Any]:
+    """The curves of a trained run on the first `videos` of its split, written and shown."""
+    if videos is not None and videos < 1:
+        raise UsageError(f"--videos is {videos}, allowed: 1 or more")
+    params = load_params()
+    pick(params.train, run, kind="run")
+    corpus = read_corpus(captions)
+    chosen = corpus.splits[params.caption.split][:videos]
+    probe = MaskedRun(open_run(Path("runs") / run, device=device), corpus, params.caption, chosen, device)
+    with console.progress(f"mask {run}", len(probe.modules()) * len(RATIOS)) as progress:
+        found = probe.curves(progress=progress)
+    out = out or Path("metrics") / run / "mask.json"
+    write_json(out, found)
+    rows = [(label, *scores["CIDEr-D"]) for label, scores in found["modules"].items()]
+    console.table(("CIDEr-D of module", *(f"{ratio:.0%} masked" for ratio in RATIOS)), rows)
+    return {"run": run, "out": str(out), "videos": len(chosen)}
+
+
 @dataclass(frozen=True)
 class MaskedRun:
-    """A run that can be asked what it says with some of its attention masked."""
+    """A run that captions with some of its attention masked."""
 
-    run: Run
+    run: TrainedRun
     corpus: Corpus
     caption: Caption
     videos: Sequence[str]
@@ -50,14 +71,12 @@ class MaskedRun:
 
     def _scores(self, scorer: CaptionScorer, names: Sequence[str], ratio: float) -> Mapping[str, float]:
         with masked(self.run.model, names, ratio=ratio):
-            said = caption_videos(
+            generated = caption_videos(
                 self.run.model,
                 self.run.source,
                 self.videos,
                 vocabulary=self.run.vocabulary,
-                beam=self.caption.beam,
-                max_words=self.caption.max_words,
-                length_power=self.caption.length_power,
+                search=Search.of(self.caption),
                 device=self.device,
             )
-        return scorer.score({video: each.caption for video, each in said.items()}).corpus
+        return scorer.score({video: each.caption for video, each in generated.items()}).corpus

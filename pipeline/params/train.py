@@ -34,12 +34,12 @@ class Schedule(Section):
     weight_decay: float = Field(default=0.0, ge=0)
     clip: float = Field(default=5.0, gt=0)  # largest gradient norm
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
-    own_words: float = Field(default=0.0, ge=0, le=1)  # scheduled sampling: how often the model reads its own word
-    own_words_after: float = Field(default=0.0, ge=0)  # the other rule: eta of 1 - eta / (eta + exp(epoch / eta))
+    own_words: float = Field(default=0.0, ge=0, le=1)  # scheduled sampling: probability of the model's own word
+    own_words_after: float = Field(default=0.0, ge=0)  # inverse sigmoid: k of 1 - k / (k + exp(epoch / k))
     rewards: dict[Literal["cider", "bleu4", "rouge", "meteor"], float] = {}  # self-critical training, when not empty
-    samples: int = Field(default=0, ge=0)  # sentences drawn for each video of a batch; 0: one for each caption there
-    baseline: Literal["greedy", "others"] = "greedy"  # what a drawn one must beat: the greedy, or the others' mean
-    end_word: bool = False  # the end of a sentence counts as a word of CIDEr-D and BLEU-4
+    samples: int = Field(default=0, ge=0)  # sampled captions per video of a batch; 0: one for each caption there
+    baseline: Literal["greedy", "others"] = "greedy"  # of a sampled caption: greedy decoding, or the others' mean
+    end_word: bool = False  # count <eos> in CIDEr-D and BLEU-4
     cross_entropy: float = Field(default=1.0, ge=0)  # its weight beside the rewards
 
     @model_validator(mode="after")
@@ -62,7 +62,7 @@ class Train(Schedule):
     features: Slots
     tensors: dict[str, str] = {}  # input of the model -> tensor of the store, where it is not the usual one
     options: dict[str, int | float | bool | str] = {}  # the model's own sizes
-    batch_size: int = Field(default=64, gt=0)  # captions a step
+    batch_size: int = Field(default=64, gt=0)  # captions per step
     captions_per_video: int = Field(default=0, ge=0)  # in an epoch, drawn anew, in one batch; 0: all, anywhere
     seed: int = 0
     initial: Literal["default", "orthogonal", "uniform"] = "default"  # weights before training
@@ -72,7 +72,7 @@ class Train(Schedule):
 
     @model_validator(mode="after")
     def stages_are_schedules(self) -> Train:
-        """Said here, so that a misspelt key is found before hours of training."""
+        """Checked here, so that a misspelt key is found before hours of training."""
         try:
             _ = self.stages
         except ValidationError as error:
@@ -82,7 +82,7 @@ class Train(Schedule):
 
     @property
     def stages(self) -> list[Schedule]:
-        """Each stage is as the one before it, except for what its entry changes; a name is said, never passed on."""
+        """Each stage is as the one before it, except for what its entry changes; a name is given, never passed on."""
         values = self.model_dump(include=set(Schedule.model_fields))
         found = [Schedule.model_validate(values)]
         for changes in self.then:

@@ -8,14 +8,14 @@ from pipeline.captioning import Captioned
 from pipeline.report.browser import inside, whole_entry
 from pipeline.report.page import page_environment, scripts_of, source_of
 from pipeline.report.results import Captions, Evaluation, Prediction, Predictions, Run, Scores
-from pipeline.results import without_looks
+from pipeline.results import without_attention
 
 
 def render(captioned: Captioned, *, dataset: str) -> str:
     environment = page_environment()
     run = _run(captioned)
     nothing = Captions(splits={}, captions={})
-    entries = [whole_entry(video, runs=[run], captions=nothing, index=captioned.index) for video in captioned.said]
+    entries = [whole_entry(video, runs=[run], captions=nothing, index=captioned.index) for video in captioned.captions]
     return environment.get_template("captioned.html").render(
         run=run.name,
         count=len(entries),
@@ -39,7 +39,7 @@ def trained_on(record: dict[str, Any], *, dataset: str) -> str:
 
 
 def _run(captioned: Captioned) -> Run:
-    said = {video: Prediction.model_validate(each) for video, each in without_looks(captioned.said.items()).items()}
+    said = {video: Prediction.model_validate(each) for video, each in without_attention(captioned.captions).items()}
     return Run(
         name=captioned.record["run"],
         scores=Scores(scores={}),
@@ -47,5 +47,5 @@ def _run(captioned: Captioned) -> Run:
         evaluation=Evaluation(),
         curves={},
         record=captioned.record,
-        looks=captioned.looks,
+        looks=captioned.attention,
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.results import Looks
+from pipeline.results import AttentionMaps
 
 BOXES = 3  # of a frame: the strongest; the others would hide the picture
 
@@ -49,7 +49,7 @@ def _resized(preprocessing: Mapping[str, Any], size: Size) -> Size | None:
     return int(size[0] * wanted / short), int(size[1] * wanted / short)
 
 
-def wanted_frames(looks: Looks, *, frames: int) -> list[int]:
+def wanted_frames(looks: AttentionMaps, *, frames: int) -> list[int]:
     """The frames on which something will be drawn, each once and in order."""
     wanted: set[int] = set()
     if "cell_frames" in looks:
@@ -60,7 +60,7 @@ def wanted_frames(looks: Looks, *, frames: int) -> list[int]:
 
 
 def views(
-    looks: Looks,
+    looks: AttentionMaps,
     *,
     facts: Mapping[str, Any],
     size: Size,
@@ -121,7 +121,7 @@ def _refocus(weights: np.ndarray, moments: np.ndarray, moment: Callable[[float],
     }
 
 
-def _regions(looks: Looks, size: Size, picture: Callable[[int], int]) -> list[list[dict[str, Any]]]:
+def _regions(looks: AttentionMaps, size: Size, picture: Callable[[int], int]) -> list[list[dict[str, Any]]]:
     """word -> frame that it chose -> its strongest boxes."""
     scale = np.array([*size, *size], dtype=np.float64)
     shares = (looks["boxes"] / scale).clip(0, 1).round(4)  # (M, N, 4)

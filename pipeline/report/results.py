@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.core import InputError
 from pipeline.metrics import ORDER
-from pipeline.results import Looks, looks_path, read_looks
+from pipeline.results import AttentionMaps, attention_maps_path, read_attention_maps
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
 
@@ -88,7 +88,7 @@ class Run:
     curves: dict[str, list[tuple[float, float]]]  # column -> (epoch, value)
     record: dict[str, Any]  # runs/<run>/run.json
     mask: MaskCurves | None = None
-    looks: dict[str, Looks] = field(default_factory=dict)  # video -> where the words of its sentence looked
+    looks: dict[str, AttentionMaps] = field(default_factory=dict)  # video -> where the words of its sentence looked
 
     @property
     def features(self) -> dict[str, dict[str, Any]]:
@@ -142,7 +142,7 @@ def _read_run(name: str, *, sources: Sources) -> Run:
         curves=read_curves(sources.metrics / name / "curves.csv"),
         record=read_json(record, stage=f"train@{name}") if record.is_file() else {},
         mask=read_as(MaskCurves, mask, stage=f"train@{name}") if mask.is_file() else None,
-        looks=read_looks(looks_path(sources.predictions / f"{name}.json"), stage=f"caption@{name}"),
+        looks=read_attention_maps(attention_maps_path(sources.predictions / f"{name}.json"), stage=f"caption@{name}"),
     )
 
 

@@ -1,10 +1,10 @@
 from .attention_maps import (
-    Looks as Looks,
+    AttentionMaps as AttentionMaps,
+    attention_maps_path as attention_maps_path,
     halved as halved,
-    looks_path as looks_path,
-    read_looks as read_looks,
-    without_looks as without_looks,
-    write_looks as write_looks,
+    read_attention_maps as read_attention_maps,
+    without_attention as without_attention,
+    write_attention_maps as write_attention_maps,
 )
 from .predictions import captions_of as captions_of, read_run_predictions as read_run_predictions
 from .run_record import FEATURES as FEATURES, read_record as read_record, state_of as state_of

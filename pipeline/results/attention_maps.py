@@ -1,21 +1,21 @@
-"""Where each word looked, in one form for all models, so that pages and figures need not know who recorded it.
+"""Attention maps: the attention per word, in one form for all models, so that pages need not know which recorded it.
 
-A video's looks are named arrays; a model gives those that it has:
+Those of a video are named arrays; a model gives those that it has:
 
     time      (W, T)        weights of the rows, and `times` (T, 2), their seconds
-    cells     (W, h, w)     places in the frame that the word looked at, and `cell_frames` (W,), the frame's number
+    cells     (W, h, w)     places in the frame that the word attends to, and `cell_frames` (W,), the frame's number
     shared    (W, h, w)     places that are the same in all frames
     regions   (W, K, N)     boxes of the K frames that the word chose; `boxes` (M, N, 4), left, top, right, bottom in
                             pixels, `box_frames` (M,), their frames, and `box_rows` (W, K), which of the M were chosen
-    refocus   (T,)          weights of the second look's key frame, once for the whole sentence
-    layer, view   (W, n)    weights of named things: `facts_of` has the names
+    refocus   (T,)          weights of VRE's key frame, once for the whole sentence
+    layer, view   (W, n)    weights of named things: `columns` in the predictions has the names
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -23,46 +23,46 @@ from safetensors.numpy import load_file, save
 
 from pipeline.core import DamageError, write_bytes
 
-if TYPE_CHECKING:  # the report reads looks without torch
-    pass
-
-Looks = dict[str, np.ndarray]
+AttentionMaps = dict[str, np.ndarray]
 
 
-def write_looks(path: Path, looks: Mapping[str, Looks]) -> None:
-    tensors = {f"{video}/{name}": array for video, each in looks.items() for name, array in halved(each).items()}
+def write_attention_maps(path: Path, maps: Mapping[str, AttentionMaps]) -> None:
+    tensors = {f"{video}/{name}": array for video, each in maps.items() for name, array in halved(each).items()}
     write_bytes(path, save({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}))
 
 
-def halved(looks: Looks) -> Looks:
+def halved(maps: AttentionMaps) -> AttentionMaps:
     """Weights as float16: a page shows them, nothing computes with them."""
-    return {name: array if _is_exact(name, array) else array.astype(np.float16) for name, array in looks.items()}
+    return {name: array if _is_exact(name, array) else array.astype(np.float16) for name, array in maps.items()}
 
 
 def _is_exact(name: str, array: np.ndarray) -> bool:
     return name in ("times", "boxes") or array.dtype.kind == "i"
 
 
-def read_looks(path: Path, *, stage: str = "caption") -> dict[str, Looks]:
-    """What `write_looks` wrote; nothing where no such file is."""
+def read_attention_maps(path: Path, *, stage: str = "caption") -> dict[str, AttentionMaps]:
+    """What `write_attention_maps` wrote; nothing where no such file is."""
     if not path.is_file():
         return {}
     try:
         tensors = load_file(path)
     except (SafetensorError, OSError) as error:
         raise DamageError(f"{path} cannot be read: {error}", hint=f"dvc repro --force {stage}") from error
-    looks: dict[str, Looks] = {}
+    maps: dict[str, AttentionMaps] = {}
     for key, array in tensors.items():
         video, name = key.rsplit("/", 1)
-        looks.setdefault(video, {})[name] = array.astype(np.float32) if array.dtype == np.float16 else array
-    return looks
+        maps.setdefault(video, {})[name] = array.astype(np.float32) if array.dtype == np.float16 else array
+    return maps
 
 
-def looks_path(predictions: Path) -> Path:
+def attention_maps_path(predictions: Path) -> Path:
     """Beside `predictions/RUN.json`."""
     return predictions.with_suffix(".safetensors")
 
 
-def without_looks(said: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Sentences as JSON; where their words looked is in the file beside it."""
-    return {video: {"caption": each.caption, "log_prob": each.log_prob, "words": each.words} for video, each in said}
+def without_attention(generated: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Generated captions as JSON; their attention maps are in the file beside it."""
+    return {
+        video: {"caption": each.caption, "log_prob": each.log_prob, "words": each.words}
+        for video, each in generated.items()
+    }

@@ -13,17 +13,17 @@ def read_run_predictions(path: Path, *, run: str) -> tuple[str, dict[str, str]]:
     value = read_json(path, hint=f"`framescribe caption {run}`, or `dvc repro caption@{run}` with all before it")
     entries = value.get("predictions") if isinstance(value, dict) else None
     whole = isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values())
-    said = captions_of(entries) if whole else None
-    if said is None or not isinstance(value.get("split"), str):
-        raise InputError(f"{path} lacks a split, or a caption a video", hint=f"framescribe caption {run}")
-    return value["split"], said
+    captions = captions_of(entries) if whole else None
+    if captions is None or not isinstance(value.get("split"), str):
+        raise InputError(f"{path} lacks a split, or a caption per video", hint=f"framescribe caption {run}")
+    return value["split"], captions
 
 
-def captions_of(said: Any) -> dict[str, str] | None:
+def captions_of(entries: Any) -> dict[str, str] | None:
     """{video: caption} from {video: caption, or [caption], or {"caption": caption}}; nothing when it is not so."""
-    if not isinstance(said, dict):
+    if not isinstance(entries, dict):
         return None
-    captions = {video: _caption(value) for video, value in said.items()}
+    captions = {video: _caption(value) for video, value in entries.items()}
     return {v: c for v, c in captions.items() if c is not None} if None not in captions.values() else None
 
 

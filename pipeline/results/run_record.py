@@ -1,4 +1,4 @@
-"""What a run says about itself, `run.json`, read without torch."""
+"""The record of a trained run, `run.json`, read without torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def state_of(folders: Sequence[Path], *, features: Path = FEATURES) -> str:
-    """The hash of all that trained runs speak from: their records, their weights and the stores that they read."""
+    """The hash of all that trained runs caption from: their records, their weights and the stores that they read."""
     files = [folder / name for folder in folders for name in ("run.json", "model.safetensors")]
     for folder in folders:
         stores = {facts["store"] for facts in read_record(folder)["features"].values()}

@@ -1,4 +1,4 @@
-"""Runs that differ only by their seed, told by what they were trained with; one such run alone says little."""
+"""Runs that differ only by their seed, found by what they were trained with; one such run alone proves little."""
 
 from __future__ import annotations
 

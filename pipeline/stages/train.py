@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pipeline import params, training
-from pipeline.core import Console, UsageError
+from pipeline import training
+from pipeline.core import Console
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,15 +21,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
-    values, machine = params.load_params(), args.machine()
-    for name in args.run:
-        params.pick(values.train, name, kind="run")
-    if len(args.run) == 1:
-        work = training.TrainRun(args.captions, device=machine.device, out=args.out, curves=args.curves)
-        return work.train(args.run[0], console=console)
-    if args.out is not None or args.curves is not None:
-        raise UsageError("--out and --curves are for one RUN")
-    return training.train_at_once(
-        args.run, training.TrainRun(args.captions, device=machine.device), machine.executor, console=console
+    machine = args.machine()
+    return training.train_named_runs(
+        args.run,
+        captions=args.captions,
+        out=args.out,
+        curves=args.curves,
+        executor=machine.executor,
+        device=machine.device,
+        console=console,
     )

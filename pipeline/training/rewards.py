@@ -1,4 +1,4 @@
-"""What a sentence earns in self-critical training: a weighted mix of the metrics that it will be judged by.
+"""Rewards of self-critical training: a weighted sum of the metrics that captions are evaluated by.
 
 Document frequencies are those of the training references. Words instead of PTB tokens: no Java but for METEOR.
 """
@@ -43,7 +43,7 @@ class Rewards:
 
     def __enter__(self) -> Rewards:
         if "meteor" in self._weights:
-            # in an epoch a sentence for each reference of a video is compared with all of them
+            # in an epoch a caption for each reference of a video is compared with all of them
             comparisons = sum(len(texts) ** 2 for texts in self._references.values())
             processes = processes_worth(comparisons, cores=len(os.sched_getaffinity(0)))
             self._meteor = self._open.enter_context(meteor_process(java=find_java(), processes=processes))
@@ -60,8 +60,8 @@ class Rewards:
         closed = [text + self._end * end for text, end in zip(sentences, whole, strict=True)]
         total = np.zeros(len(sentences))
         for name, weight in self._weights.items():
-            said = closed if name in ("cider", "bleu4") else sentences
-            total += weight * getattr(self, f"_{name}_each")(videos, said)
+            scored = closed if name in ("cider", "bleu4") else sentences
+            total += weight * getattr(self, f"_{name}_each")(videos, scored)
         return total
 
     def _cider_each(self, videos: Sequence[str], sentences: Sequence[str]) -> np.ndarray:

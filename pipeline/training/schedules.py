@@ -1,4 +1,4 @@
-"""What a stage of training prescribes for each epoch: optimiser, learning rate, how often own words are read."""
+"""What a stage of training prescribes for each epoch: optimiser, learning rate, probability of scheduled sampling."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def rate_at(stage: Schedule, epoch: int) -> float:
 
 
 def own_words_at(stage: Schedule, epoch: int) -> float:
-    """How often the model reads its own word in the run's epoch, counted from 0 through all stages."""
-    eta = stage.own_words_after
-    return 1 / (1 + eta * math.exp(-epoch / eta)) if eta else stage.own_words  # = 1 - eta / (eta + exp(epoch / eta))
+    """Scheduled sampling: the probability of an own word in the run's epoch, counted from 0 through all stages."""
+    k = stage.own_words_after
+    return 1 / (1 + k * math.exp(-epoch / k)) if k else stage.own_words  # = 1 - k / (k + exp(epoch / k))

@@ -1,7 +1,7 @@
-"""Self-critical sequence training (Rennie et al. 2017): REINFORCE whose baseline the model says itself.
+"""Self-critical sequence training (Rennie et al. 2017): REINFORCE whose baseline is the model's own.
 
-The baseline is the reward of the video's greedy sentence, or the mean of the other sentences drawn for it (Luo, "A
-better variant of self-critical sequence training", 2020). Neither depends on the sentence that it judges, so both
+The baseline is the reward of the video's greedy caption, or the mean of its other sampled captions (Luo, "A better
+variant of self-critical sequence training", 2020). Neither depends on the caption that it is a baseline of, so both
 leave the expected gradient as it is.
 """
 
@@ -19,11 +19,11 @@ from pipeline.data import EOS, PAD, Vocabulary
 from pipeline.training.rewards import Rewards
 
 
-class Judged(NamedTuple):
-    """What was drawn, as training needs it."""
+class SelfCriticalLoss(NamedTuple):
+    """Of the sampled captions of a batch."""
 
-    loss: Tensor  # (baseline - reward) x log p, per word drawn
-    reward: Tensor  # mean over the sentences
+    loss: Tensor  # (baseline - reward) x log p, per sampled word
+    reward: Tensor  # mean over the captions
 
 
 def self_critical_loss(
@@ -31,13 +31,13 @@ def self_critical_loss(
     state: State,
     videos: Sequence[str],
     *,
-    drawn_for: Tensor,
+    video_of: Tensor,
     rewards: Rewards,
     vocabulary: Vocabulary,
     max_words: int,
     baseline: Literal["greedy", "others"] = "greedy",
-) -> Judged:
-    """Of a sentence for each of `drawn_for` (N,), which are rows of the B videos."""
+) -> SelfCriticalLoss:
+    """Of a sampled caption for each of `video_of` (N,), which are rows of the B videos."""
 
     def earned(words: Tensor, rows: Tensor) -> Tensor:
         sentences = [vocabulary.decode(row) for row in words.tolist()]
@@ -45,18 +45,18 @@ def self_critical_loss(
         found = rewards([videos[row] for row in rows.tolist()], sentences, ended)
         return torch.from_numpy(found).float().to(words.device)
 
-    drawn = sample(model, select(state, drawn_for), max_words=max_words)
-    reward = earned(drawn.words, drawn_for)  # (N,)
+    sampled = sample(model, select(state, video_of), max_words=max_words)
+    reward = earned(sampled.words, video_of)  # (N,)
     if baseline == "others":
-        judged_by = mean_of_others(reward, drawn_for)
+        baselines = mean_of_others(reward, video_of)
     else:
-        judged_by = _greedy_reward(model, state, max_words=max_words, earned=earned)[drawn_for]
-    loss = ((judged_by - reward) * drawn.log_prob).sum() / (drawn.words != PAD).sum()
-    return Judged(loss, reward.mean())
+        baselines = _greedy_reward(model, state, max_words=max_words, earned=earned)[video_of]
+    loss = ((baselines - reward) * sampled.log_prob).sum() / (sampled.words != PAD).sum()
+    return SelfCriticalLoss(loss, reward.mean())
 
 
 def mean_of_others(reward: Tensor, video_of: Tensor) -> Tensor:
-    """(N,) for each sentence the mean reward of the others of its video, of which there must be some."""
+    """(N,) for each caption the mean reward of the others of its video, of which there must be some."""
     totals = reward.new_zeros(int(video_of.max()) + 1).index_add(0, video_of, reward)  # (B,)
     others = torch.bincount(video_of)[video_of] - 1  # (N,)
     return (totals[video_of] - reward) / others
@@ -66,7 +66,7 @@ def mean_of_others(reward: Tensor, video_of: Tensor) -> Tensor:
 def _greedy_reward(
     model: Captioner, state: State, *, max_words: int, earned: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:
-    """(B,) of what the decoder would say without dropout: one sentence for all that is drawn for a video."""
+    """(B,) of greedy decoding, the decoder in eval mode: one caption for all samples of a video."""
     model.eval()
     words = greedy(model, state, max_words=max_words).words
     model.train()

@@ -1,4 +1,4 @@
-"""A run's folder: `model.safetensors` and `run.json` with everything needed to build the model again."""
+"""From params to a trainer, and from a trainer to the run's folder: `model.safetensors` and `run.json`."""
 
 from __future__ import annotations
 

@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.core import Console, Executor, write_text
-from pipeline.params import Train, load_params
+from pipeline.core import Console, Executor, UsageError, write_text
+from pipeline.params import Train, load_params, pick
 from pipeline.training.setup import prepare, publish_run
 from pipeline.training.trainer import curves_csv
+
+WORDS = Path("weights/words")  # dvc.yaml names this folder, so that a run is trained again when it changes
+
+
+def train_named_runs(
+    names: Sequence[str],
+    *,
+    captions: Path,
+    out: Path | None,
+    curves: Path | None,
+    executor: Executor,
+    device: str,
+    console: Console,
+) -> dict[str, Any]:
+    """Entries of the section `train`; one here, several at once by the executor."""
+    params = load_params()
+    for name in names:
+        for line in unseen_by_dvc(name, pick(params.train, name, kind="run")):
+            console.say(line)
+    if len(names) == 1:
+        return TrainRun(captions, device, out, curves).train(names[0], console=console)
+    if out is not None or curves is not None:
+        raise UsageError("--out and --curves are for one RUN")
+    return train_at_once(names, TrainRun(captions, device), executor, console=console)
+
+
+def unseen_by_dvc(name: str, params: Train) -> list[str]:
+    """What the run reads and the graph cannot name: DVC has no optional dependencies."""
+    again = f"`dvc repro --force train@{name}`"
+    lines = []
+    if params.word_vectors and not Path(params.word_vectors).parent.resolve().is_relative_to(WORDS.resolve()):
+        lines.append(f"{name}: dvc.yaml does not see {params.word_vectors} change; put it in {WORDS}/, or {again}")
+    if params.start_from:
+        lines.append(f"{name}: `dvc repro` does not see its start_from '{params.start_from}' change; {again} does")
+    return lines
 
 
 @dataclass(frozen=True)
@@ -26,7 +62,6 @@ class TrainRun:
         return self.train(name, console=Console(quiet=True))
 
     def train(self, name: str, *, console: Console) -> dict[str, Any]:
-
         params = load_params()
         return train_run(
             name,
@@ -40,7 +75,7 @@ class TrainRun:
         )
 
 
-def train_at_once(names: list[str], work: TrainRun, executor: Executor, *, console: Console) -> dict[str, Any]:
+def train_at_once(names: Sequence[str], work: TrainRun, executor: Executor, *, console: Console) -> dict[str, Any]:
     found = {}
     with console.progress("train", len(names)) as progress:
         for summary in executor.map(work, names):
@@ -54,7 +89,6 @@ def train_at_once(names: list[str], work: TrainRun, executor: Executor, *, conso
 def train_run(
     name: str, *, captions: Path, out: Path, curves: Path, params: Train, max_words: int, device: str, console: Console
 ) -> dict[str, Any]:
-
     trainer = prepare(params, captions=captions, max_words=max_words, device=device)
     with console.progress(f"train {name}", sum(stage.epochs for stage in params.stages)) as progress:
         history = trainer.run(progress)

@@ -1,4 +1,4 @@
-"""The only training loop: stages of cross-entropy or self-critical training, early stopping, resumable.
+"""The training loop of all captioners: stages of cross-entropy or self-critical training, early stopping, resumable.
 
 Everything random in an epoch (order of the captions, dropout, samples) is seeded by (seed, epoch), and what is kept
 within an epoch has the state of the generators, so a run that was killed goes on exactly as if it had never stopped.
@@ -22,10 +22,11 @@ from models.base import Captioner, State
 from pipeline.captioner import (
     CaptionBatch,
     FeatureSource,
+    Search,
     TrainingPairs,
     caption_videos,
     load_model,
-    make_lesson,
+    make_loss_context,
     save_model,
     training_pairs,
 )
@@ -36,7 +37,7 @@ from pipeline.params import Schedule, Train
 from pipeline.training.progress import load_progress, read_progress, save_progress
 from pipeline.training.rewards import Rewards
 from pipeline.training.schedules import make_optimizer, own_words_at, rate_at
-from pipeline.training.self_critical import Judged, self_critical_loss
+from pipeline.training.self_critical import SelfCriticalLoss, self_critical_loss
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ class Epoch:
 
     epoch: int
     train_loss: float  # mean over the captions
-    val_cider: float  # CIDEr-D of greedy sentences
+    val_cider: float  # CIDEr-D of greedy decoding
     stage: int = 1
-    reward: float | None = None  # mean over the sentences drawn, in self-critical training
+    reward: float | None = None  # mean over the sampled captions, in self-critical training
 
 
 @dataclass
@@ -67,16 +68,16 @@ class History:
         return len(self.epochs) >= limit or self.epochs[-1].epoch - self.best.epoch >= patience
 
 
-class Outcome(NamedTuple):
-    """Of one update."""
+class UpdateResult(NamedTuple):
+    """Loss and reward of one optimizer step."""
 
     loss: float
     reward: float | None
 
 
 @dataclass(frozen=True)
-class Part:
-    """What an epoch has come to so far."""
+class PartialEpoch:
+    """The sums of an unfinished epoch."""
 
     stage: int = 0
     steps: int = 0
@@ -84,12 +85,12 @@ class Part:
     loss: float = 0.0  # sums over the captions
     reward: float | None = None
 
-    def plus(self, captions: int, outcome: Outcome) -> Part:
+    def plus(self, captions: int, result: UpdateResult) -> PartialEpoch:
         reward = self.reward
-        if outcome.reward is not None:
-            reward = (reward or 0.0) + captions * outcome.reward
-        loss = self.loss + captions * outcome.loss
-        return Part(self.stage, self.steps + 1, self.captions + captions, loss, reward)
+        if result.reward is not None:
+            reward = (reward or 0.0) + captions * result.reward
+        loss = self.loss + captions * result.loss
+        return PartialEpoch(self.stage, self.steps + 1, self.captions + captions, loss, reward)
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Trainer:
     max_words: int
     folder: Path  # progress and best model; outside DVC's outputs, so that a killed run finds it again
     device: str
-    tables: dict[str, Tensor] = field(default_factory=dict)  # the model's own notes between epochs
+    tables: dict[str, Tensor] = field(default_factory=dict)  # the model's own, kept between epochs
     keep_every: float = 600.0  # seconds after which half an epoch is kept too; no result depends on it
 
     def best_path(self, history: History) -> Path:
@@ -111,15 +112,15 @@ class Trainer:
 
     def run(self, progress: Progress = SILENT) -> History:
         kept = read_progress(self.folder)
-        history, part = History([Epoch(**line) for line in kept["history"]]), Part(**kept["part"])
+        history, part = History([Epoch(**line) for line in kept["history"]]), PartialEpoch(**kept["part"])
         progress.advance(len(history.epochs))
         for number, stage in enumerate(self.settings.stages, 1):
             if not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
-                begun = part if part.stage == number else Part(number)
+                begun = part if part.stage == number else PartialEpoch(number)
                 self._stage(number, stage, history, begun, progress)
         return history
 
-    def _stage(self, number: int, stage: Schedule, history: History, part: Part, progress: Progress) -> None:
+    def _stage(self, number: int, stage: Schedule, history: History, part: PartialEpoch, progress: Progress) -> None:
         optimizer = make_optimizer(self.model, stage)
         if history.of(number).epochs or part.steps:
             load_progress(self.folder, self.model, optimizer, self.tables)
@@ -134,23 +135,23 @@ class Trainer:
                 update = partial(self._update, optimizer=optimizer, stage=stage, own_words=own_words, rewards=rewards)
                 remember = partial(self._remember, history, optimizer)
                 line = self._epoch(len(history.epochs) + 1, update, remember, part)
-                part = Part(number)
+                part = PartialEpoch(number)
                 history.epochs.append(line)
                 if history.of(number).best is line:
                     save_model(self.best_path(history.of(number)), self.model)
-                remember(Part())
+                remember(PartialEpoch())
                 self._forget(history)
                 progress.advance(note=_note(line))
 
     def _begin(self, number: int, stage: Schedule, history: History) -> None:
-        """A stage goes on from the best model of the one before it, with a clean sheet for its notes."""
+        """A stage goes on from the best model of the one before it, and with empty tables."""
         torch.manual_seed(_seed(self.settings.seed, len(history.epochs)))
         if history.epochs:
             load_model(self.best_path(history.of(number - 1)), self.model)
         self.tables.clear()
         self.model.begin(stage.stage)
 
-    def _remember(self, history: History, optimizer: torch.optim.Optimizer, part: Part) -> None:
+    def _remember(self, history: History, optimizer: torch.optim.Optimizer, part: PartialEpoch) -> None:
         lines = [asdict(line) for line in history.epochs]
         facts = {"epoch": len(lines), "history": lines, "part": asdict(part)}
         save_progress(self.folder, self.model, optimizer, self.tables, facts)
@@ -165,9 +166,9 @@ class Trainer:
     def _epoch(
         self,
         number: int,
-        update: Callable[[CaptionBatch], Outcome],
-        remember: Callable[[Part], None],
-        part: Part,
+        update: Callable[[CaptionBatch], UpdateResult],
+        remember: Callable[[PartialEpoch], None],
+        part: PartialEpoch,
     ) -> Epoch:
         """Means over the captions, and the validation score after them; from where it was left, if it was."""
         seed = _seed(self.settings.seed, number)
@@ -193,10 +194,10 @@ class Trainer:
         stage: Schedule,
         own_words: float,
         rewards: Rewards | None,
-    ) -> Outcome:
+    ) -> UpdateResult:
         features = self.source.batch(batch.video_ids, device=self.device)
         with torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.device.startswith("cuda")):
-            lesson = make_lesson(
+            context = make_loss_context(
                 self.model,
                 features,
                 batch,
@@ -207,23 +208,23 @@ class Trainer:
             )
             loss = torch.zeros((), device=self.device)
             if rewards is None or stage.cross_entropy:
-                loss = loss + (1.0 if rewards is None else stage.cross_entropy) * self.model.loss(lesson)
-            judged = None if rewards is None else self._rewarded(batch, lesson.state, rewards, stage)
-            if judged is not None:
-                loss = loss + judged.loss
+                loss = loss + (1.0 if rewards is None else stage.cross_entropy) * self.model.loss(context)
+            critical = None if rewards is None else self._rewarded(batch, context.state, rewards, stage)
+            if critical is not None:
+                loss = loss + critical.loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
         optimizer.step()
-        return Outcome(float(loss.detach()), None if judged is None else float(judged.reward))
+        return UpdateResult(float(loss.detach()), None if critical is None else float(critical.reward))
 
-    def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards, stage: Schedule) -> Judged:
+    def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards, stage: Schedule) -> SelfCriticalLoss:
         each = torch.arange(len(batch.video_ids)).repeat_interleave(stage.samples)
         return self_critical_loss(
             self.model,
             state,
             batch.video_ids,
-            drawn_for=(each if stage.samples else batch.video_of).to(self.device),
+            video_of=(each if stage.samples else batch.video_of).to(self.device),
             rewards=rewards,
             vocabulary=self.vocabulary,
             max_words=self.max_words,
@@ -239,16 +240,15 @@ class Trainer:
 
     def validate(self, *, beam: int = 1) -> float:
         """CIDEr-D of the validation videos."""
-        sentences = caption_videos(
+        generated = caption_videos(
             self.model,
             self.source,
             self.corpus.splits["val"],
             vocabulary=self.vocabulary,
-            beam=beam,
-            max_words=self.max_words,
+            search=Search(beam, self.max_words),
             device=self.device,
         )
-        return self._scorer.score({video_id: said.caption for video_id, said in sentences.items()})[0]
+        return self._scorer.score({video_id: each.caption for video_id, each in generated.items()})[0]
 
     @cached_property
     def _scorer(self) -> CiderScorer:

@@ -53,7 +53,7 @@ def test_rows_of_a_shape_that_the_model_cannot_take_are_told_before_training(tmp
     tensors = {"grid": np.ones((2, 4, 4, 3), np.float32), "pool": np.ones((2, 3), np.float32)}
     write_store(tmp_path / "levels", {"v0": VideoFeatures(tensors=tensors, rows=rows_of(2))}, fingerprint={})
 
-    told = r"for 'motion' the model reads a vector a row; 'grid' of .*levels has the shape \[4, 4, 3\]"
+    told = r"for 'motion' the model reads a vector per row; 'grid' of .*levels has the shape \[4, 4, 3\]"
     with pytest.raises(InputError, match=told) as error:
         open_features(SLOTS, {"motion": Input("motion", "grid")}, folder=tmp_path)
     assert "of this store fit: pool" in str(error.value.hint)

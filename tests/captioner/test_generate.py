@@ -10,6 +10,7 @@ import torch
 from models.base import Features, Modality
 from models.vatex_spatial import VatexSpatial
 from pipeline.captioner.generate import caption_videos
+from pipeline.captioner.search import Search
 from pipeline.data.vocabulary import Vocabulary
 
 LENGTHS = {"short": 2, "long": 5}
@@ -30,7 +31,7 @@ def test_neighbours_do_not_change_what_is_recorded() -> None:
     vocabulary = Vocabulary.build(["a red ball moves"])
     torch.manual_seed(0)
     model = VatexSpatial(vocabulary=len(vocabulary), sizes={"appearance": 4, "objects": 4}, hidden_size=8)
-    settings = {"vocabulary": vocabulary, "beam": 2, "max_words": 4}
+    settings = {"vocabulary": vocabulary, "search": Search(beam=2, max_words=4)}
 
     together = caption_videos(model, Toy(), ["short", "long"], **settings)
     alone = caption_videos(model, Toy(), ["short"], **settings)

@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from models.base import Captioner, Features, Input, Modality, State, Step
-from pipeline.captioner.search import beam_search, greedy, sample
-from pipeline.captioner.teacher_forcing import NEVER
+from pipeline.captioner.search import Search, beam_search, greedy, sample
+from pipeline.captioner.teacher_forcing import BANNED
 from pipeline.data.vocabulary import BOS, EOS, PAD
 
 WORDS = 7  # four special words and three others
@@ -41,9 +41,9 @@ def tables(seed: int, videos: int) -> Features:
 
 def best_by_enumeration(table: Tensor, *, max_words: int, power: float) -> tuple[list[int], float]:
     log_probs = table.clone()
-    log_probs[:, list(NEVER)] = -torch.inf
+    log_probs[:, list(BANNED)] = -torch.inf
     log_probs = log_probs.log_softmax(-1)
-    speakable = [word for word in range(WORDS) if word not in (*NEVER, EOS)]
+    speakable = [word for word in range(WORDS) if word not in (*BANNED, EOS)]
     found = []
     for length in range(max_words + 1):
         for words in itertools.product(speakable, repeat=length):
@@ -59,7 +59,7 @@ def best_by_enumeration(table: Tensor, *, max_words: int, power: float) -> tuple
 def test_a_wide_beam_finds_the_best_sentence_of_every_video(seed: int, power: float) -> None:
     features = tables(seed, videos=3)
 
-    sentences = beam_search(Bigrams(), features, width=60, max_words=3, length_power=power)
+    sentences = beam_search(Bigrams(), features, Search(60, 3, length_power=power))
 
     for video, sentence in enumerate(sentences):
         words, score = best_by_enumeration(features["appearance"].values[video], max_words=3, power=power)
@@ -71,13 +71,12 @@ def test_a_wide_beam_finds_the_best_sentence_of_every_video(seed: int, power: fl
 @given(seed=st.integers(0, 10_000), width=st.integers(1, 4), max_words=st.integers(1, 5))
 def test_neighbours_in_the_batch_do_not_matter(seed: int, width: int, max_words: int) -> None:
     features = tables(seed, videos=4)
-    together = beam_search(Bigrams(), features, width=width, max_words=max_words)
+    together = beam_search(Bigrams(), features, Search(width, max_words))
     alone = [
         beam_search(
             Bigrams(),
             {slot: Modality(part.values[[video]], part.mask[[video]]) for slot, part in features.items()},
-            width=width,
-            max_words=max_words,
+            Search(width, max_words),
         )[0]
         for video in range(4)
     ]
@@ -87,10 +86,10 @@ def test_neighbours_in_the_batch_do_not_matter(seed: int, width: int, max_words:
 
 def test_special_words_never_come_out_and_length_is_bounded() -> None:
     features = tables(3, videos=50)
-    features["appearance"].values[:, :, list(NEVER)] = 50.0  # the model wants nothing else
+    features["appearance"].values[:, :, list(BANNED)] = 50.0  # the model wants nothing else
 
-    for sentence in beam_search(Bigrams(), features, width=3, max_words=4):
-        assert not set(sentence.words) & {*NEVER, EOS}
+    for sentence in beam_search(Bigrams(), features, Search(3, 4)):
+        assert not set(sentence.words) & {*BANNED, EOS}
         assert len(sentence.words) <= 4
 
 
@@ -98,7 +97,7 @@ def test_attention_is_that_of_the_words_that_won() -> None:
     """Beams change places at every word, and what they looked at goes with them."""
     features = tables(5, videos=30)
     for table, sentence in zip(
-        features["appearance"].values, beam_search(Bigrams(), features, width=4, max_words=6), strict=True
+        features["appearance"].values, beam_search(Bigrams(), features, Search(4, 6)), strict=True
     ):
         if sentence.words:
             looked = table[[BOS, *sentence.words[:-1]]].softmax(-1)
@@ -108,18 +107,18 @@ def test_attention_is_that_of_the_words_that_won() -> None:
 def test_greedy_is_a_beam_of_one() -> None:
     features = tables(7, videos=30)
     spoken = greedy(Bigrams(), Bigrams().encode(features), max_words=4).words.tolist()
-    searched = beam_search(Bigrams(), features, width=1, max_words=4)
+    searched = beam_search(Bigrams(), features, Search(1, 4))
 
     assert [row[: row.index(EOS)] for row in spoken] == [sentence.words for sentence in searched]
 
 
 def test_what_is_drawn_has_no_special_words_and_ends() -> None:
     features = tables(3, videos=50)
-    features["appearance"].values[:, :, list(NEVER)] = 50.0
+    features["appearance"].values[:, :, list(BANNED)] = 50.0
     torch.manual_seed(0)
 
     for row in sample(Bigrams(), Bigrams().encode(features), max_words=4).words.tolist():
         end = row.index(EOS)
         assert end <= 4
-        assert not {*row[:end]} & {*NEVER}
+        assert not {*row[:end]} & {*BANNED}
         assert {*row[end + 1 :]} <= {PAD}

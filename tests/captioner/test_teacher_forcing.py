@@ -9,10 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.base import Captioner, Features, Input, Lesson, Modality, State, Step
+from models.base import Captioner, Features, Input, LossContext, Modality, State, Step
 from pipeline.captioner.batches import CaptionBatch
-from pipeline.captioner.lessons import make_lesson
-from pipeline.captioner.teacher_forcing import NEVER, forced, teacher_forced
+from pipeline.captioner.teacher_forcing import BANNED, caption_loss, make_loss_context, teacher_forced
 from pipeline.data.vocabulary import BOS, EOS, PAD, UNK
 
 VOCABULARY = 9
@@ -71,17 +70,17 @@ def test_own_words_are_shown_as_often_as_asked() -> None:
     assert own.item() == pytest.approx(0.25, abs=0.02)
 
 
-@pytest.mark.parametrize("favourite", NEVER)
+@pytest.mark.parametrize("favourite", BANNED)
 def test_words_that_must_not_come_out_are_not_read_as_own_words(favourite: int) -> None:
     model = Parrot(favourite)
     teacher_forced(model, state(), CAPTIONS, own_words=1.0)
 
-    assert not {word for words in model.shown[1:] for word in words} & set(NEVER)
+    assert not {word for words in model.shown[1:] for word in words} & set(BANNED)
 
 
 def test_losses_and_terms_belong_to_their_captions() -> None:
     model = Parrot(4).eval()
-    read = forced(teacher_forced(model, state(), CAPTIONS), 3)
+    read = caption_loss(teacher_forced(model, state(), CAPTIONS), 3)
 
     assert read.nll.tolist() == pytest.approx([50.0, 200.0, 100.0], abs=1e-3)  # 50 for each word that is not 4
     assert read.words == 9
@@ -92,7 +91,7 @@ def test_losses_and_terms_belong_to_their_captions() -> None:
 def test_label_smoothing_changes_the_loss_and_not_the_likelihood() -> None:
     reading = teacher_forced(Parrot(4).eval(), state(), CAPTIONS)
 
-    plain, smooth = forced(reading, 3), forced(reading, 3, smoothing=0.1)
+    plain, smooth = caption_loss(reading, 3), caption_loss(reading, 3, smoothing=0.1)
 
     assert torch.equal(plain.nll, smooth.nll)
     assert torch.equal(plain.loss, plain.nll)
@@ -100,33 +99,33 @@ def test_label_smoothing_changes_the_loss_and_not_the_likelihood() -> None:
     assert smooth.loss[0].item() == pytest.approx(expected.item(), rel=1e-4)
 
 
-def lesson_of(model: Parrot, **settings: float) -> Lesson:
+def context_of(model: Parrot, **settings: float) -> LossContext:
     batch = CaptionBatch(["a", "b"], torch.tensor([0, 1, 1]), CAPTIONS, torch.tensor([7, 3, 5]))
     rows = Modality(torch.zeros(2, 1, 2), torch.ones(2, 1, dtype=torch.bool))
-    return make_lesson(model, {"appearance": rows}, batch, tables={}, pairs=9, **settings)
+    return make_loss_context(model, {"appearance": rows}, batch, tables={}, pairs=9, **settings)
 
 
 def test_copies_of_a_caption_lie_together() -> None:
     model = Parrot(8)
     model.copies = 2
-    lesson = lesson_of(model)
+    context = context_of(model)
 
-    assert lesson.video_of.tolist() == [0, 0, 1, 1, 1, 1]
-    assert lesson.captions.tolist() == [7, 7, 3, 3, 5, 5]
-    assert len(lesson.score(lesson.state).nll) == 6
+    assert context.video_of.tolist() == [0, 0, 1, 1, 1, 1]
+    assert context.captions.tolist() == [7, 7, 3, 3, 5, 5]
+    assert len(context.score(context.state).nll) == 6
 
 
 def test_a_quiet_reading_has_no_gradient_no_dropout_and_no_own_words() -> None:
     model = Parrot(8).train()
-    lesson = lesson_of(model, own_words=1.0)
+    context = context_of(model, own_words=1.0)
 
-    quiet = lesson.quietly(lesson.state)
+    quiet = context.score_no_grad(context.state)
 
     assert not quiet.nll.requires_grad
     assert quiet.nll.tolist() == pytest.approx([100.0, 200.0, 150.0], abs=1e-3)
     assert model.shown == [[BOS] * 3, [5, 6, 4], [6, 4], [7]]
     assert model.training
-    assert lesson.score(lesson.state).nll.requires_grad
+    assert context.score(context.state).nll.requires_grad
 
 
 def test_unknown_words_are_read_but_never_said() -> None:

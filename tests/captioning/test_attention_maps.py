@@ -16,9 +16,9 @@ from models.stats import Stats
 from models.vatex_spatial import VatexSpatial
 from models.vre import Vre
 from pipeline.captioner.batches import FeatureSource
-from pipeline.captioning.geometry import Geometry, shared_geometry
+from pipeline.captioning.attention_geometry import AttentionGeometry, shared_geometry
 from pipeline.core.errors import DamageError
-from pipeline.results.attention_maps import read_looks, write_looks
+from pipeline.results.attention_maps import read_attention_maps, write_attention_maps
 from pipeline.store import Rows, VideoFeatures, open_store, write_store
 
 ROWS = 3
@@ -48,9 +48,9 @@ def geometry(
     *,
     sampling: Mapping[str, int] = MappingProxyType({}),
     **options: object,
-) -> Geometry:
+) -> AttentionGeometry:
     given = source(folder, kind, tensors, sampling)
-    return Geometry(kind(vocabulary=9, sizes=given.sizes, **options), given)
+    return AttentionGeometry(kind(vocabulary=9, sizes=given.sizes, **options), given)
 
 
 def test_a_map_for_all_rows_belongs_to_the_frame_that_each_word_chose(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_map_for_all_rows_belongs_to_the_frame_that_each_word_chose(tmp_path: 
     time = np.array([[0.1, 0.2, 0.7], [0.9, 0.1, 0.0]])
     place = np.array([[0.0, 1.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
 
-    looks = found.looks("v", {"time": time, "place": place, "shared": place[::-1], "view": time[:, :2]})
+    looks = found.attention_maps("v", {"time": time, "place": place, "shared": place[::-1], "view": time[:, :2]})
 
     assert looks["cell_frames"].tolist() == [9, 1]  # the middle frames of rows 2 and 0
     assert looks["cells"][0].tolist() == [[0, 1], [0, 0]]
@@ -71,7 +71,7 @@ def test_a_map_for_all_rows_belongs_to_the_frame_that_each_word_chose(tmp_path: 
 def test_without_a_choice_of_time_places_are_drawn_in_the_middle(tmp_path: Path) -> None:
     found = geometry(tmp_path, Stats, {"grid": np.zeros((ROWS, 2, 2, 5), np.float32)}, branches="st")
 
-    assert found.looks("v", {"place": np.eye(4)[:2]})["cell_frames"].tolist() == [5, 5]
+    assert found.attention_maps("v", {"place": np.eye(4)[:2]})["cell_frames"].tolist() == [5, 5]
 
 
 def test_members_that_read_other_boxes_are_not_drawn_on_the_first_ones(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_members_that_read_other_boxes_are_not_drawn_on_the_first_ones(tmp_path:
     attention = {"time": np.eye(3), "region": np.full((3, 1, 4), 0.25), "frame": np.eye(3)[:, None]}
 
     assert shared_geometry([one, one]).hidden == frozenset()
-    assert {"time", "regions"} <= shared_geometry([one, one]).looks("v", attention).keys()
-    assert shared_geometry([one, other]).looks("v", attention) == {}
+    assert {"time", "regions"} <= shared_geometry([one, one]).attention_maps("v", attention).keys()
+    assert shared_geometry([one, other]).attention_maps("v", attention) == {}
 
 
 def test_rows_at_the_same_times_may_be_of_different_stores(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_rows_at_the_same_times_may_be_of_different_stores(tmp_path: Path) -> No
         geometry(tmp_path / name, Vre, frames, sampling={"every": every})
         for name, every in (("one", 4), ("other", 4), ("sparse", 8))
     ]
-    assert "time" in shared_geometry(each[:2]).looks("v", {"time": np.eye(3)})
-    assert shared_geometry(each).looks("v", {"time": np.eye(3)}) == {}
+    assert "time" in shared_geometry(each[:2]).attention_maps("v", {"time": np.eye(3)})
+    assert shared_geometry(each).attention_maps("v", {"time": np.eye(3)}) == {}
 
 
 def test_layers_with_other_names_are_not_shown_as_the_first_ones(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_layers_with_other_names_are_not_shown_as_the_first_ones(tmp_path: Path)
         geometry(tmp_path, DualAfr, maps | {"fc7": np.zeros((ROWS, 6), np.float32)}, layers=layers)
         for layers in ("pool3 pool5", "pool4 pool5")
     )
-    assert "layer" in shared_geometry([low, low]).looks("v", {"layer": np.eye(2)})
-    assert shared_geometry([low, high]).looks("v", {"layer": np.eye(2)}) == {}
+    assert "layer" in shared_geometry([low, low]).attention_maps("v", {"layer": np.eye(2)})
+    assert shared_geometry([low, high]).attention_maps("v", {"layer": np.eye(2)}) == {}
 
 
 def test_a_map_a_row_says_when_and_where(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_map_a_row_says_when_and_where(tmp_path: Path) -> None:
     found = geometry(tmp_path, DualAfr, levels, layers="pool5")
     weights = np.array([[0.1, 0.1, 0.1, 0.1, 0.0, 0.6, 0.0, 0.0]])  # of 12
 
-    looks = found.looks("v", {"place": weights, "layer": np.array([[1.0]])})
+    looks = found.attention_maps("v", {"place": weights, "layer": np.array([[1.0]])})
 
     np.testing.assert_allclose(looks["time"], [[0.4, 0.6, 0.0]])
     np.testing.assert_allclose(looks["cells"], [[[0.0, 0.6], [0.0, 0.0]]])
@@ -124,7 +124,7 @@ def test_a_map_with_steps_is_the_sum_over_them(tmp_path: Path) -> None:
     levels = {"pool5": np.zeros((ROWS, 2, 1, 2, 4), np.float32), "fc7": np.zeros((ROWS, 6), np.float32)}
     weights = np.array([[0.1, 0.1, 0.0, 0.1, 0.1, 0.0, 0.2, 0.0, 0.0, 0.1, 0.1, 0.2]])  # row by row, step by step
 
-    looks = geometry(tmp_path, DualAfr, levels, layers="pool5").looks("v", {"place": weights})
+    looks = geometry(tmp_path, DualAfr, levels, layers="pool5").attention_maps("v", {"place": weights})
 
     np.testing.assert_allclose(looks["time"], [[0.3, 0.3, 0.4]])
     np.testing.assert_allclose(looks["cells"], [[[0.1, 0.3]]])
@@ -137,7 +137,7 @@ def test_regions_belong_to_the_frames_that_were_chosen(tmp_path: Path) -> None:
     found = geometry(tmp_path, G2l, stored)
     chosen = np.array([[[0, 0, 1], [1, 0, 0]]])  # first row 2, then row 0
 
-    looks = found.looks("v", {"region": np.array([[[0.3, 0.7], [1.0, 0.0]]]), "frame": chosen})
+    looks = found.attention_maps("v", {"region": np.array([[[0.3, 0.7], [1.0, 0.0]]]), "frame": chosen})
 
     assert looks["box_rows"].tolist() == [[2, 0]]
     assert looks["box_frames"].tolist() == [1, 5, 9]
@@ -162,7 +162,7 @@ def test_regions_of_all_rows_are_those_of_the_strongest(
         "boxes": np.zeros((ROWS, 2, 4), np.float32),
     }
 
-    looks = geometry(tmp_path, VatexSpatial, stored).looks("v", {"region": weights})
+    looks = geometry(tmp_path, VatexSpatial, stored).attention_maps("v", {"region": weights})
 
     assert looks["box_rows"].tolist() == [[row]]
     np.testing.assert_allclose(looks["regions"], [[expected]])
@@ -171,37 +171,37 @@ def test_regions_of_all_rows_are_those_of_the_strongest(
 def test_regions_without_boxes_cannot_be_drawn(tmp_path: Path) -> None:
     stored = {"pool": np.zeros((ROWS, 5), np.float32), "features": np.ones((ROWS, 2, 5), np.float32)}
 
-    assert geometry(tmp_path, VatexSpatial, stored).looks("v", {"region": np.ones((1, 6)) / 6}) == {}
+    assert geometry(tmp_path, VatexSpatial, stored).attention_maps("v", {"region": np.ones((1, 6)) / 6}) == {}
 
 
 def test_a_video_without_rows_has_nothing_to_draw(tmp_path: Path) -> None:
     found = geometry(tmp_path, Stats, {"grid": np.zeros((0, 2, 2, 5), np.float32)})
     weights = {"time": np.zeros((2, 0)), "place": np.zeros((2, 4)), "view": np.ones((2, 2)) / 2}
 
-    assert list(found.looks("v", weights)) == ["view"]
+    assert list(found.attention_maps("v", weights)) == ["view"]
 
 
 def test_the_second_look_is_told_once(tmp_path: Path) -> None:
     found = geometry(tmp_path, Vre, {"pool": np.zeros((ROWS, 5), np.float32)}, hidden_size=4)
     weights = np.array([[0.2, 0.3, 0.5]] * 2)
 
-    assert found.looks("v", {"time": weights, "refocus": weights})["refocus"].tolist() == [0.2, 0.3, 0.5]
+    assert found.attention_maps("v", {"time": weights, "refocus": weights})["refocus"].tolist() == [0.2, 0.3, 0.5]
 
 
 def test_what_is_written_is_read_to_half_precision(tmp_path: Path) -> None:
     looks = {"a/b": {"time": np.array([[0.3333, 0.6667]]), "times": np.array([[0.0, 3601.04]], np.float32)}, "c": {}}
-    write_looks(tmp_path / "run.safetensors", looks)
+    write_attention_maps(tmp_path / "run.safetensors", looks)
 
-    found = read_looks(tmp_path / "run.safetensors")
+    found = read_attention_maps(tmp_path / "run.safetensors")
 
     assert list(found) == ["a/b"]
     np.testing.assert_allclose(found["a/b"]["time"], looks["a/b"]["time"], atol=2e-4)
     np.testing.assert_array_equal(found["a/b"]["times"], looks["a/b"]["times"])
-    assert read_looks(tmp_path / "absent.safetensors") == {}
+    assert read_attention_maps(tmp_path / "absent.safetensors") == {}
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "run.safetensors").write_bytes(b"\xff" * 40)
 
     with pytest.raises(DamageError, match=r"run\.safetensors cannot be read"):
-        read_looks(tmp_path / "run.safetensors")
+        read_attention_maps(tmp_path / "run.safetensors")

@@ -12,9 +12,9 @@ import torch
 import pipeline.captioning.reranker
 from models.parts.embedding import VideoTextEmbedding
 from pipeline.captioner.trained_run import open_run
-from pipeline.captioning.caption_model import open_speaker
+from pipeline.captioning.caption_model import open_caption_model
 from pipeline.captioning.fusion import fuse
-from pipeline.captioning.reranker import Judge, RerankerSettings, train_judge
+from pipeline.captioning.reranker import Reranker, RerankerSettings, train_reranker
 from pipeline.cli import main
 from pipeline.core.atomic import write_json
 from pipeline.core.errors import InputError
@@ -69,7 +69,7 @@ def test_a_run_that_is_a_file_is_a_video() -> None:
 
 
 def test_runs_that_read_the_same_stores_share_one_reading() -> None:
-    speaker = open_speaker([Path("runs/good"), Path("runs/good"), Path("runs/other")], device="cpu")
+    speaker = open_caption_model([Path("runs/good"), Path("runs/good"), Path("runs/other")], device="cpu")
     features = speaker.source.batch(["v0", "v1"])
 
     assert list(features) == ["0 appearance", "1 appearance", "2 appearance"]
@@ -83,7 +83,7 @@ def test_vocabularies_must_agree() -> None:
     Path("runs/odd/model.safetensors").write_bytes(Path("runs/other/model.safetensors").read_bytes())
 
     with pytest.raises(InputError, match="different vocabularies"):
-        open_speaker([Path("runs/good"), Path("runs/odd")], device="cpu")
+        open_caption_model([Path("runs/good"), Path("runs/odd")], device="cpu")
 
 
 def test_the_judge_knows_which_sentence_fits() -> None:
@@ -91,11 +91,11 @@ def test_the_judge_knows_which_sentence_fits() -> None:
     run = open_run(Path("runs/good"), device="cpu")
     corpus = read_corpus(Path("data/captions"))
     settings = RerankerSettings(epochs=15, patience=15, batch_size=16, learning_rate=3e-3, word_size=32, size=64)
-    judge, rank = train_judge(corpus, run.vocabulary, run.source, settings=settings, max_words=10)
+    reranker, rank = train_reranker(corpus, run.vocabulary, run.source, settings=settings, max_words=10)
 
     assert rank > 0.7
     sentences = [f"a {colour} {shape} moves" for colour in COLOURS for shape in SHAPES]
-    best = {video: sentences[judge.similarities(video, sentences).argmax()] for video in corpus.splits["test"]}
+    best = {video: sentences[reranker.similarities(video, sentences).argmax()] for video in corpus.splits["test"]}
     assert sum(best[video] == corpus.captions[video][0] for video in best) >= 5  # of 6; chance is 1
 
 
@@ -103,13 +103,15 @@ def test_the_judges_rate_falls_to_a_tenth(monkeypatch: pytest.MonkeyPatch) -> No
     run, used = open_run(Path("runs/good"), device="cpu"), []
     epoch = pipeline.captioning.reranker._epoch
 
-    def noted(judge: Judge, pairs: object, optimizer: torch.optim.Optimizer, *rest: object, **more: object) -> float:
+    def noted(
+        reranker: Reranker, pairs: object, optimizer: torch.optim.Optimizer, *rest: object, **more: object
+    ) -> float:
         used.append(optimizer.param_groups[0]["lr"])
-        return epoch(judge, pairs, optimizer, *rest, **more)  # type: ignore[arg-type]
+        return epoch(reranker, pairs, optimizer, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pipeline.captioning.reranker, "_epoch", noted)
     settings = RerankerSettings(epochs=3, learning_rate=1.0, drop_every=2, word_size=4, size=8)
-    train_judge(read_corpus(Path("data/captions")), run.vocabulary, run.source, settings=settings, max_words=10)
+    train_reranker(read_corpus(Path("data/captions")), run.vocabulary, run.source, settings=settings, max_words=10)
 
     assert used == pytest.approx([1.0, 1.0, 0.1])
 
@@ -130,11 +132,11 @@ def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
 
 @pytest.mark.parametrize(("said", "chosen"), [(("", "a ball"), "b"), (("", ""), "a"), (("a cube", "a ball"), "a")])
 def test_a_run_that_said_nothing_is_taken_only_where_all_did(said: tuple[str, str], chosen: str) -> None:
-    """No training caption is empty, so that the judge cannot know what to think of one."""
-    judge = Mock(spec=Judge, similarities=Mock(return_value=torch.tensor([0.9, 0.1])))
+    """No training caption is empty, so that the reranker cannot know what to think of one."""
+    reranker = Mock(spec=Reranker, similarities=Mock(return_value=torch.tensor([0.9, 0.1])))
     by_run = {run: {"v": {"caption": caption}} for run, caption in zip("ab", said, strict=True)}
 
-    assert fuse(by_run, judge)["v"]["run"] == chosen
+    assert fuse(by_run, reranker)["v"]["run"] == chosen
 
 
 def write_sentences(*runs: str) -> None:
@@ -166,19 +168,19 @@ def test_the_judge_reads_a_few_sentences_at_a_time(monkeypatch: pytest.MonkeyPat
     """All of a large validation split at once need tens of gigabytes."""
     run, corpus = open_run(Path("runs/good"), device="cpu"), read_corpus(Path("data/captions"))
     torch.manual_seed(0)
-    judge = Judge(
+    reranker = Reranker(
         VideoTextEmbedding(vocabulary=len(run.vocabulary), sizes=run.source.sizes), run.source, run.vocabulary
     )
-    at_once, sizes, read_texts = judge.rank(corpus.references("val")), [], judge.model.text
+    at_once, sizes, read_texts = reranker.mean_reciprocal_rank(corpus.references("val")), [], reranker.model.text
 
     def counted(words: torch.Tensor) -> torch.Tensor:
         sizes.append(len(words))
         return read_texts(words)
 
     monkeypatch.setattr("pipeline.captioning.reranker.SENTENCES", 5)
-    monkeypatch.setattr(judge.model, "text", counted)
+    monkeypatch.setattr(reranker.model, "text", counted)
 
-    assert judge.rank(corpus.references("val")) == pytest.approx(at_once)
+    assert reranker.mean_reciprocal_rank(corpus.references("val")) == pytest.approx(at_once)
     assert sizes == [5, 5, 2]
 
 

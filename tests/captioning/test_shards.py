@@ -90,8 +90,10 @@ def test_a_device_that_is_not_here_is_looked_for_at_the_workers(monkeypatch: pyt
 
 def test_a_worker_opens_a_run_once_and_again_when_it_changed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shards._opened.cache_clear()  # the same run may have been opened by another test
-    opened, open_speaker = [], shards.open_speaker
-    monkeypatch.setattr(shards, "open_speaker", lambda *args, **kw: opened.append(args) or open_speaker(*args, **kw))
+    opened, open_caption_model = [], shards.open_caption_model
+    monkeypatch.setattr(
+        shards, "open_caption_model", lambda *args, **kw: opened.append(args) or open_caption_model(*args, **kw)
+    )
     work, folders = CaptionShard(Caption(beam=1, max_words=3), "cpu"), [Path("runs/one")]
     first, second = list(shards_of("one", folders, [f"v{number}" for number in range(BATCH + 1)]))
     assert (first.id, second.id, len(first.video_ids), len(second.video_ids)) == ("one 0", "one 1", BATCH, 1)

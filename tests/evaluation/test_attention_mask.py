@@ -11,7 +11,7 @@ import torch
 from models.base import Features, Modality
 from models.mean_pool import MeanPool
 from models.soft_attention import SoftAttention
-from pipeline.captioner.trained_run import Run
+from pipeline.captioner.trained_run import TrainedRun
 from pipeline.core.console import SILENT
 from pipeline.core.errors import InputError
 from pipeline.data.corpus import Corpus
@@ -33,7 +33,7 @@ def probe(kind: Any, **options: int) -> MaskedRun:
     vocabulary = Vocabulary.build(["a red ball moves"])
     torch.manual_seed(0)
     model = kind(vocabulary=len(vocabulary), sizes={"appearance": 4}, hidden_size=8, word_size=4, **options)
-    run = Run(cast("Any", None), model, vocabulary, cast("Any", Toy()))
+    run = TrainedRun(cast("Any", None), model, vocabulary, cast("Any", Toy()))
     return MaskedRun(run, corpus, Caption(beam=1, max_words=4), VIDEOS, "cpu")
 
 

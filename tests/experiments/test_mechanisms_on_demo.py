@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 
-from experiments.mechanisms.comparing import Comparison
+from experiments.mechanisms.comparing import IdeaComparison
 from experiments.mechanisms.ideas import read_ideas
 from pipeline.cli import main
 from pipeline.core.console import Console
@@ -24,7 +24,7 @@ RAISED = TOLD | dict.fromkeys(("vatex_fusion", "dualafr_i3d"), "cider")  # the o
 
 
 @pytest.fixture(scope="module")
-def comparison(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comparison]:
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IdeaComparison]:
     """In a project of its own; what ideas share is extracted once."""
     missing = [name for name in WEIGHTS if not (ROOT / "weights" / f"{name}.safetensors").is_file()]
     if missing:
@@ -37,11 +37,11 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comparison]
         patch.setenv("FRAMESCRIBE_CACHE", str(folder / "cache"))
         for command in ("demo-data", "decode", "assemble"):
             assert main([command, "--quiet"]) == 0
-        yield Comparison(load_params(), LocalProcesses(2), "cpu", Console(quiet=True))
+        yield IdeaComparison(load_params(), LocalProcesses(2), "cpu", Console(quiet=True))
 
 
 @pytest.mark.parametrize(("name", "score"), RAISED.items())
-def test_the_idea_helps_on_the_slice_that_needs_it(comparison: Comparison, name: str, score: str) -> None:
+def test_the_idea_helps_on_the_slice_that_needs_it(comparison: IdeaComparison, name: str, score: str) -> None:
     known = read_ideas()
 
     scores = comparison.run([known.ideas[name]], known, seeds=3)[name]["test"]

@@ -14,9 +14,8 @@ from models.base import Captioner, Features, Modality, select
 from pipeline.captioner.batches import CaptionBatch
 from pipeline.captioner.build_model import build_captioner, inputs_of, known_models, require_stages
 from pipeline.captioner.checkpoint import load_model, save_model
-from pipeline.captioner.lessons import make_lesson
-from pipeline.captioner.search import beam_search
-from pipeline.captioner.teacher_forcing import Reading, forced, teacher_forced
+from pipeline.captioner.search import Search, beam_search
+from pipeline.captioner.teacher_forcing import TokenLogits, caption_loss, make_loss_context, teacher_forced
 from pipeline.core.errors import UsageError
 from pipeline.data.vocabulary import BOS, EOS
 
@@ -117,9 +116,9 @@ def features(name: str, lengths: list[int], *, padded_to: int | None = None) -> 
     return found
 
 
-def word_loss(reading: Reading) -> torch.Tensor:
+def word_loss(reading: TokenLogits) -> torch.Tensor:
     """Mean over the words."""
-    read = forced(reading, int(reading.captions.max()) + 1)
+    read = caption_loss(reading, int(reading.captions.max()) + 1)
     return read.loss.sum() / read.words
 
 
@@ -191,7 +190,7 @@ def test_attention_sums_to_one_over_real_rows(name: str) -> None:
     first = model.step(model.encode(features(name, [4, 7])), torch.full((2,), BOS))
     step = model.step(first.state, torch.full((2,), 5))  # dualAFR reads its first word without a look
 
-    assert set(step.attention) <= {*model.looks, *model.columns()}
+    assert set(step.attention) <= {*model.attention_inputs, *model.columns()}
     for kind, weights in step.attention.items():
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
         assert kind != "time" or weights[0, 4:].count_nonzero() == 0
@@ -209,7 +208,7 @@ def test_one_batch_can_be_memorised_and_every_parameter_learns(name: str) -> Non
     unreached = to_be_trained(name, model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     for update in range(150):
-        loss = model.loss(make_lesson(model, given, batch, tables=tables, pairs=3))
+        loss = model.loss(make_loss_context(model, given, batch, tables=tables, pairs=3))
         optimizer.zero_grad()
         loss.backward()
         unreached = {key: each for key, each in unreached.items() if each.grad is None or not each.grad.any()}
@@ -219,7 +218,7 @@ def test_one_batch_can_be_memorised_and_every_parameter_learns(name: str) -> Non
 
     assert read_loss(model, given, words) < 0.02
     assert list(unreached) == []
-    sentences = beam_search(model.eval(), given, width=3, max_words=6)
+    sentences = beam_search(model.eval(), given, Search(3, 6))
     assert [sentence.words for sentence in sentences] == [[4, 5, 6], [7, 8], [9, 10, 11]]
 
 
@@ -231,10 +230,10 @@ def test_half_precision_is_enough(name: str) -> None:
     batch = CaptionBatch(["a", "b"], torch.arange(2), words, torch.arange(2))
 
     with torch.autocast("cpu", torch.bfloat16):
-        loss = model.loss(make_lesson(model, given, batch, tables={}, pairs=2))
+        loss = model.loss(make_loss_context(model, given, batch, tables={}, pairs=2))
     loss.backward()
     with torch.autocast("cpu", torch.bfloat16):
-        sentences = beam_search(model.eval(), given, width=2, max_words=4)
+        sentences = beam_search(model.eval(), given, Search(2, 4))
 
     assert loss.isfinite()
     assert len(sentences) == 2
@@ -271,7 +270,7 @@ def test_a_saved_model_says_the_same(name: str, tmp_path: Path) -> None:
 def test_a_searched_sentence_costs_what_teacher_forcing_says(name: str, width: int) -> None:
     model = build(name)
     given = features(name, [4, 7, 1])
-    for video, sentence in enumerate(beam_search(model, given, width=width, max_words=5)):
+    for video, sentence in enumerate(beam_search(model, given, Search(width, 5))):
         words = torch.tensor([[*sentence.words, EOS]])
         one = {
             slot: Modality(part.values[video : video + 1], part.mask[video : video + 1]) for slot, part in given.items()

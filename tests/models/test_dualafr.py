@@ -15,10 +15,9 @@ from extractors import c3d_video
 from extractors.c3d_video import STEPS
 from models.base import CHOICE, Features, Modality
 from models.dualafr import DualAfr
-from models.parts.alignment import KINDS, LEVELS, Convolution, Hypercolumn, Pooling, make_alignment
+from models.parts.alignment import KINDS, LEVELS, ConvolutionAlignment, Hypercolumn, Pooling, make_alignment
 from pipeline.captioner.batches import CaptionBatch
-from pipeline.captioner.lessons import make_lesson
-from pipeline.captioner.teacher_forcing import teacher_forced
+from pipeline.captioner.teacher_forcing import make_loss_context, teacher_forced
 from pipeline.data.vocabulary import BOS, EOS
 
 CHANNELS = {"pool2": 2, "pool3": 3, "pool4": 4, "pool5": 5}
@@ -69,7 +68,7 @@ def test_every_level_comes_to_the_grid_of_the_highest(kind: str, frames: int) ->
 def test_the_convolution_equals_the_papers_on_the_video_alone(name: str, frames: int) -> None:
     """Neither the zeros after the end nor the rows of longer neighbours reach a result."""
     level, steps = LEVELS[name], level_map(name, frames)
-    align = Convolution(CHANNELS[name], 5, level)
+    align = ConvolutionAlignment(CHANNELS[name], 5, level)
 
     found = align(as_rows(steps, name, rows=4))[:, :, : -(-frames // 16)]
 
@@ -198,9 +197,9 @@ def test_hard_training_reads_every_caption_several_times() -> None:
     model = make(hard=True, samples=4).train()
     batch = CaptionBatch(["a"], torch.tensor([0]), torch.tensor([[5, 6, EOS]]), torch.tensor([0]))
 
-    lesson = make_lesson(model, video(16), batch, tables={}, pairs=1)
-    assert lesson.video_of.tolist() == [0, 0, 0, 0]
-    loss = model.loss(lesson)
+    context = make_loss_context(model, video(16), batch, tables={}, pairs=1)
+    assert context.video_of.tolist() == [0, 0, 0, 0]
+    loss = model.loss(context)
     assert 0 < float(loss.detach()) < 2 * math.log(9)  # per word, and the model knows nothing yet
     loss.backward()
     assert model.place.score.weight.grad.count_nonzero() > 0
@@ -218,14 +217,14 @@ def test_the_first_word_is_no_choice_of_hard_attention() -> None:
 def test_the_loss_of_hard_attention_is_the_bound_per_word() -> None:
     model = make(hard=True, samples=4, dropout=0.0).train()
     words = torch.tensor([[5, 6, EOS], [7, EOS, 0]])
-    lesson = make_lesson(
+    context = make_loss_context(
         model, video(16), CaptionBatch(["a"], torch.tensor([0, 0]), words, torch.arange(2)), tables={}, pairs=2
     )
 
     torch.manual_seed(0)
-    found = model.loss(lesson)
+    found = model.loss(context)
     torch.manual_seed(0)
-    log_p = -lesson.score(lesson.state).nll.view(2, 4)
+    log_p = -context.score(context.state).nll.view(2, 4)
 
     torch.testing.assert_close(found, -(log_p.logsumexp(1) - math.log(4)).sum() / 5)
 

@@ -10,7 +10,7 @@ from models.g2l import G2l
 from models.mean_pool import MeanPool
 from models.parts.ensemble import Ensemble, _agreed, joined
 from models.soft_attention import SoftAttention
-from pipeline.captioner.search import beam_search
+from pipeline.captioner.search import Search, beam_search
 from pipeline.captioner.teacher_forcing import teacher_forced
 from pipeline.data.vocabulary import EOS
 
@@ -45,8 +45,8 @@ def test_probabilities_are_averaged() -> None:
 def test_an_ensemble_of_one_is_that_one() -> None:
     model = members()[1]
 
-    alone = beam_search(model, frames(1), width=3, max_words=5)
-    same = beam_search(Ensemble([model]).eval(), joined([frames(1)]), width=3, max_words=5)
+    alone = beam_search(model, frames(1), Search(3, 5))
+    same = beam_search(Ensemble([model]).eval(), joined([frames(1)]), Search(3, 5))
 
     assert [sentence.words for sentence in same] == [sentence.words for sentence in alone]
     assert [sentence.log_prob for sentence in same] == pytest.approx([sentence.log_prob for sentence in alone])
@@ -57,7 +57,7 @@ def test_an_ensemble_of_one_is_that_one() -> None:
 def test_a_searched_sentence_costs_what_the_mean_says() -> None:
     ensemble, given = Ensemble(members()).eval(), joined([frames(1), frames(2), frames(3)])
 
-    for video, sentence in enumerate(beam_search(ensemble, given, width=3, max_words=4)):
+    for video, sentence in enumerate(beam_search(ensemble, given, Search(3, 4))):
         one = {name: Modality(part.values[[video]], part.mask[[video]]) for name, part in given.items()}
         words = torch.tensor([[*sentence.words, EOS]])
         logits = teacher_forced(ensemble, ensemble.encode(one), words).logits

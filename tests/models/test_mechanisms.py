@@ -13,8 +13,7 @@ from models.base import Captioner, Features, Modality
 from models.dualafr import DualAfr
 from models.g2l import G2l
 from pipeline.captioner.batches import CaptionBatch
-from pipeline.captioner.lessons import make_lesson
-from pipeline.captioner.teacher_forcing import teacher_forced
+from pipeline.captioner.teacher_forcing import make_loss_context, teacher_forced
 from pipeline.data.vocabulary import EOS
 
 pytestmark = pytest.mark.slow
@@ -66,7 +65,7 @@ def accuracy(model: Captioner, make: Videos, *, updates: int, rate: float) -> li
     for _ in range(updates):
         features, words = make(48, numbers)
         batch = CaptionBatch([""] * 48, torch.arange(48), words, torch.arange(48))
-        loss = model.loss(make_lesson(model, features, batch, tables={}, pairs=48))
+        loss = model.loss(make_loss_context(model, features, batch, tables={}, pairs=48))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)

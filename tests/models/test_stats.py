@@ -14,7 +14,7 @@ from models.parts.word_memory import WordMemory
 from models.stats import Stats
 from pipeline.captioner.batches import CaptionBatch
 from pipeline.captioner.build_model import build_captioner
-from pipeline.captioner.lessons import make_lesson
+from pipeline.captioner.teacher_forcing import make_loss_context
 from pipeline.core.errors import UsageError
 
 SIZES = {"appearance": 5}
@@ -68,7 +68,7 @@ def test_the_model_adds_the_mean_rank_of_a_word_to_the_loss() -> None:
     losses = {}
     for weight in (0.0, 0.1, 1.0):
         model = build(rank_weight=weight)
-        losses[weight] = model.loss(make_lesson(model, features, batch, tables={}, pairs=2)).item()
+        losses[weight] = model.loss(make_loss_context(model, features, batch, tables={}, pairs=2)).item()
 
     assert losses[0.1] - losses[0.0] == pytest.approx((losses[1.0] - losses[0.0]) / 10, rel=1e-3)
     assert losses[1.0] > losses[0.0]

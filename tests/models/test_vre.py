@@ -10,7 +10,7 @@ from models.base import Features, Modality
 from models.vre import KeyFrameGru, Vre, refocus_loss, start
 from pipeline.captioner.batches import CaptionBatch
 from pipeline.captioner.build_model import build_captioner
-from pipeline.captioner.lessons import make_lesson
+from pipeline.captioner.teacher_forcing import make_loss_context
 from pipeline.core.errors import UsageError
 
 SIZES = {"appearance": 5, "places": 4, "sound": 3}
@@ -92,7 +92,7 @@ def test_certainty_keeps_the_loss_finite(precision: torch.dtype) -> None:
 
 def test_rewards_are_kept_for_each_caption_and_compared_with_the_epoch_before() -> None:
     model, tables = build(dropout=0.0, refocus_weight=1.0), {}
-    first = make_lesson(model, videos(), BATCH, tables=tables, pairs=5)
+    first = make_loss_context(model, videos(), BATCH, tables=tables, pairs=5)
     without = model.loss(first).item()
     read = [first.score(state) for state in (first.state | start(first.state["first"]), first.state)]
     reward = read[0].nll - read[1].nll
@@ -101,7 +101,7 @@ def test_rewards_are_kept_for_each_caption_and_compared_with_the_epoch_before() 
     assert without == pytest.approx((read[0].loss + read[1].loss).sum().item() / 8)
 
     tables["reward"] -= torch.tensor([0.5, -0.5, 0.0, 0.0, 0.0])
-    again = make_lesson(model, videos(), BATCH, tables=tables, pairs=5)
+    again = make_loss_context(model, videos(), BATCH, tables=tables, pairs=5)
     expected = refocus_loss(torch.tensor([0.5, -0.5, 0.0]), again.state["focus"]).sum().item() / 8
     assert model.loss(again).item() - without == pytest.approx(expected, abs=1e-5)
 
@@ -110,7 +110,7 @@ def test_a_reward_per_word_is_the_mean_over_the_caption() -> None:
     rewards = {}
     for per_word in (False, True):
         model, tables = build(dropout=0.0, reward_per_word=per_word), {}
-        model.loss(make_lesson(model, videos(), BATCH, tables=tables, pairs=3))
+        model.loss(make_loss_context(model, videos(), BATCH, tables=tables, pairs=3))
         rewards[per_word] = tables["reward"]
 
     lengths = (BATCH.words != 0).sum(1)
@@ -126,7 +126,7 @@ def test_a_quiet_reward_is_not_disturbed_by_dropout() -> None:
         for seed in range(2):
             model, tables = build(quiet_reward=quiet).train(), {}
             torch.manual_seed(seed)
-            model.loss(make_lesson(model, videos(), BATCH, tables=tables, pairs=3, own_words=0.5))
+            model.loss(make_loss_context(model, videos(), BATCH, tables=tables, pairs=3, own_words=0.5))
             rewards.append(tables["reward"])
             assert model.training
         same[quiet] = torch.equal(*rewards)
@@ -176,10 +176,10 @@ def test_a_step_equals_an_lstm_that_reads_what_was_seen() -> None:
 def test_the_first_stage_reads_once_and_trains_step_one_only() -> None:
     model = build().train()
     model.begin("first")
-    lesson = make_lesson(model, videos(), BATCH, tables={}, pairs=3)
-    model.loss(lesson).backward()
+    context = make_loss_context(model, videos(), BATCH, tables={}, pairs=3)
+    model.loss(context).backward()
 
-    assert "focus" not in lesson.state
+    assert "focus" not in context.state
     untouched = {name.rsplit(".", 1)[0] for name, each in model.encoder.named_parameters() if each.grad is None}  # type: ignore[union-attr]
     assert untouched == {"attend.query", "attend.memory", "attend.score", "merge"}
 
@@ -193,14 +193,14 @@ def test_constant_key_frames_are_those_of_the_model_before_and_stay() -> None:
 
     model.begin("constant")
     afresh = not torch.equal(model.embed.weight, words)
-    lesson = make_lesson(model, videos(), BATCH, tables={}, pairs=3)
+    context = make_loss_context(model, videos(), BATCH, tables={}, pairs=3)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    model.loss(lesson).backward()
+    model.loss(context).backward()
     optimizer.step()
 
     assert afresh
     assert torch.equal(model.encode(videos())["key"], before)
-    assert lesson.tables == {}
+    assert context.tables == {}
     assert all(each.grad is None for each in model.scout.parameters())  # type: ignore[union-attr]
 
 

@@ -11,7 +11,7 @@ from models.base import Features, Modality
 from models.parts.layers import ProductAttention
 from models.vre import Encoder, RefocusingEncoder, Vre, refocus_loss
 from pipeline.captioner.batches import CaptionBatch
-from pipeline.captioner.lessons import make_lesson
+from pipeline.captioner.teacher_forcing import make_loss_context
 
 CHANNELS, CELLS, SOUND, HIDDEN = 5, 4, 3, 6
 LENGTHS = [1, 2, 9, 20, 20]  # the first has one frame, the key frames of others are at either end
@@ -119,8 +119,8 @@ def test_the_loss_of_three_epochs_is_the_papers() -> None:
     for epoch in range(3):
         expected, rewards = as_printed(model, before)
 
-        lesson = make_lesson(model, features(), BATCH, tables=tables, pairs=6)
-        torch.testing.assert_close(model.loss(lesson), expected)
+        context = make_loss_context(model, features(), BATCH, tables=tables, pairs=6)
+        torch.testing.assert_close(model.loss(context), expected)
         torch.testing.assert_close(tables["reward"][BATCH.pairs], rewards)
         before = rewards
         model.read[1].weight.mul_(0.9 - 0.2 * epoch)  # rewards of the next epoch are others

@@ -13,7 +13,7 @@ import pytest
 from pipeline.core.hashing import file_sha256
 from pipeline.data.index import QuarantineRow, VideoRow, write_index
 from pipeline.report.results import Sources
-from pipeline.results.attention_maps import Looks, write_looks
+from pipeline.results.attention_maps import AttentionMaps, write_attention_maps
 from pipeline.store import Failure, Rows, VideoFeatures, write_store
 
 SLICES = ("distracted", "order", "small", "sound", "texture")
@@ -63,7 +63,7 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value))
 
 
-def attention(words: int, rows: int = 8) -> Looks:
+def attention(words: int, rows: int = 8) -> AttentionMaps:
     """All that any model records: word i looks at row i, cell i of a 2 x 4 grid, and box i % 2 of frames 3 and 12."""
     weights = np.exp(-((np.arange(rows) - np.linspace(0, rows - 1, words)[:, None]) ** 2))
     edges = np.linspace(0, FRAMES / RATE, rows + 1)
@@ -95,7 +95,7 @@ def write_run(root: Path, name: str, *, videos: list[str], quality: float, untra
             looks[video] = attention(len(words))
     shared = {"columns": {"layer": ["low", "high"], "view": ["ST", "TS"]}, "cut": {"place": {"preprocessing": CUT}}}
     write_json(root / f"predictions/{name}.json", {"run": name, "split": "test", "looks": shared, "predictions": said})
-    write_looks(root / f"predictions/{name}.safetensors", looks)
+    write_attention_maps(root / f"predictions/{name}.safetensors", looks)
     scores = {metric: round(quality * (1 - 0.09 * place), 4) for place, metric in enumerate(METRICS)}
     scores["CIDEr-D"] = round(quality * 2.4, 4)
     baseline = {metric: round(value * 0.2 / quality, 4) for metric, value in scores.items()}

@@ -330,7 +330,7 @@ def test_a_page_without_its_folder_says_so(browser: Any, pages: Path, tmp_path: 
 
 
 def test_the_page_of_ones_own_videos_is_one_file_with_the_same_views(browser: Any, pages: Path, tmp_path: Path) -> None:
-    from pipeline.captioner.generate import Said
+    from pipeline.captioner.generate import GeneratedCaption
     from pipeline.captioning.any_video import Captioned
     from pipeline.data.index import read_index
     from pipeline.report.captioned import render
@@ -338,11 +338,11 @@ def test_the_page_of_ones_own_videos_is_one_file_with_the_same_views(browser: An
     words = ["a", EVIL, "moves"]
     record = {"run": "mine", "vocabulary": ["x"] * 9, "features": {}}
     captioned = Captioned(
-        said={"video001": Said(" ".join(words), -0.5, words, {})},
+        captions={"video001": GeneratedCaption(" ".join(words), -0.5, words, {})},
         refused={"bad.mp4": "no-frames: 0 frames"},
         index=read_index(pages / "data/index"),
         record=record,
-        looks={"video001": attention(3)},
+        attention={"video001": attention(3)},
         facts={"columns": {"layer": ["low", "high"]}, "cut": {}},
     )
     (tmp_path / "own.html").write_text(render(captioned, dataset="demo"))

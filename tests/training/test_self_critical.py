@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.base import CHOICE, Captioner, Features, Input, State, Step
 from pipeline.captioner.search import greedy, sample
-from pipeline.captioner.teacher_forcing import NEVER
+from pipeline.captioner.teacher_forcing import BANNED
 from pipeline.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 from pipeline.training.self_critical import mean_of_others, self_critical_loss
 
@@ -49,7 +49,7 @@ def worth(videos: Sequence[str], sentences: Sequence[str], ended: Sequence[bool]
 
 def every_sentence(model: Bigrams) -> dict[tuple[int, ...], Tensor]:
     """The log probability of every sentence there is."""
-    barred = torch.zeros(6).index_fill(0, torch.tensor(NEVER), -torch.inf)
+    barred = torch.zeros(6).index_fill(0, torch.tensor(BANNED), -torch.inf)
     log_probs = (model.table + barred).log_softmax(-1)
     found = {}
     for length in range(MAX_WORDS + 1):
@@ -68,7 +68,7 @@ def loss(model: Captioner, count: int, *, baseline: Any = "greedy", rewards: Any
         model,
         rows(1),
         ["v"],
-        drawn_for=torch.zeros(count, dtype=torch.long),
+        video_of=torch.zeros(count, dtype=torch.long),
         rewards=rewards,
         vocabulary=VOCABULARY,
         max_words=MAX_WORDS,
@@ -102,7 +102,7 @@ def test_every_sentence_ends_once() -> None:
     torch.manual_seed(0)
     for words in sample(Bigrams(), rows(200), max_words=MAX_WORDS).words.tolist():
         end = words.index(EOS)
-        assert not set(words[:end]) & set(NEVER)
+        assert not set(words[:end]) & set(BANNED)
         assert set(words[end + 1 :]) <= {PAD}
 
 
@@ -146,7 +146,7 @@ class Coin(Captioner):
 def test_what_a_model_draws_besides_words_learns_from_their_reward() -> None:
     """Such as the place and the layer of hard attention; by enumeration of both sides and all sentences."""
     model, count = Coin(), 60_000
-    barred = torch.zeros(6).index_fill(0, torch.tensor(NEVER), -torch.inf)
+    barred = torch.zeros(6).index_fill(0, torch.tensor(BANNED), -torch.inf)
     word = torch.einsum("s,sv->v", model.sides.softmax(0), (model.table + barred).softmax(1))  # (V,) whatever the side
     expected = WORTH["red ball"] * word[4] * word[5] * word[EOS] + WORTH["ball red ball"] * word[5] * word[4] * word[5]
     expected = expected + WORTH["ball"] * word[5] * word[EOS] + WORTH["red"] * word[4] * word[EOS]
@@ -193,7 +193,7 @@ def test_words_that_cannot_come_out_get_no_gradient() -> None:
     loss(model, 50).backward()
 
     assert model.table.grad is not None
-    assert model.table.grad[:, list(NEVER)].abs().max() == 0
+    assert model.table.grad[:, list(BANNED)].abs().max() == 0
 
 
 def test_the_baseline_is_the_greedy_sentence_so_that_saying_it_teaches_nothing() -> None:

@@ -81,12 +81,14 @@ def train(settings: Train, out: str) -> History:
 
 def test_it_learns_and_the_published_run_says_so(project: Path) -> None:
     from pipeline.captioner.generate import caption_videos
+    from pipeline.captioner.search import Search
 
     history = train(SETTINGS, "runs/toy")
 
     assert history.epochs[-1].train_loss < history.epochs[0].train_loss / 2
     run = open_run(Path("runs/toy"), device="cpu")
-    said = caption_videos(run.model, run.source, ["v30", "v31"], vocabulary=run.vocabulary, beam=3, max_words=10)
+    search = Search(beam=3, max_words=10)
+    said = caption_videos(run.model, run.source, ["v30", "v31"], vocabulary=run.vocabulary, search=search)
     assert "red" in said["v30"].caption
     assert "green" in said["v31"].caption
     facts = json.loads(Path("runs/toy/run.json").read_text())

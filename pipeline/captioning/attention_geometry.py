@@ -1,4 +1,4 @@
-"""Attention weights of a sentence, laid on the rows, places and boxes that the stores know."""
+"""Attention weights of a caption, laid on the rows, places and boxes that the stores know."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from models.base import Captioner
 from pipeline.captioner import FeatureSource
-from pipeline.results import Looks
+from pipeline.results import AttentionMaps
 
 
 @dataclass(frozen=True)
-class Geometry:
+class AttentionGeometry:
     """What the rows of a model's inputs are: the stores know the times, the grid and the boxes."""
 
     model: Captioner
@@ -26,17 +26,17 @@ class Geometry:
         """What is the same for all videos: names of columns, and how frames were cut before a grid was laid on them."""
         cut = {}
         for kind in ("place", "shared"):
-            name = self.model.looks.get(kind, "")
+            name = self.model.attention_inputs.get(kind, "")
             if name in self.source.inputs:
                 store = self.source.stores[self.source.inputs[name].slot]
                 cut[kind] = {"store": store.folder.name, "preprocessing": store.fingerprint.get("preprocessing", {})}
         return {"columns": {name: [*names] for name, names in self.model.columns().items()}, "cut": cut}
 
-    def looks(self, video: str, attention: Mapping[str, np.ndarray]) -> Looks:
-        """The weights (W, ...) that a sentence was recorded with, in the common form."""
+    def attention_maps(self, video: str, attention: Mapping[str, np.ndarray]) -> AttentionMaps:
+        """The weights (W, ...) that a caption was recorded with, in the common form."""
         shown = [kind for kind in attention if kind not in self.hidden and self._has_rows(video, kind)]
         attention = {kind: attention[kind] for kind in shown}
-        found: Looks = {name: attention[name] for name in ("layer", "view") if name in attention}
+        found: AttentionMaps = {name: attention[name] for name in ("layer", "view") if name in attention}
         if "time" in attention:
             found |= self._time(video, attention["time"])
         if "refocus" in attention and len(attention["refocus"]):
@@ -51,7 +51,7 @@ class Geometry:
         """What weights are over: names, rows at certain times, or the places and boxes of one store."""
         if kind in (columns := self.model.columns()):
             return tuple(columns[kind])
-        wanted = self.source.inputs.get(self.model.looks.get(kind, ""))
+        wanted = self.source.inputs.get(self.model.attention_inputs.get(kind, ""))
         if wanted is None:
             return None
         store = self.source.stores[wanted.slot]
@@ -60,25 +60,25 @@ class Geometry:
 
     def _has_rows(self, video: str, kind: str) -> bool:
         """A video that is shorter than a window may have none."""
-        return kind not in self.model.looks or len(self._video(video, kind)[0].rows) > 0
+        return kind not in self.model.attention_inputs or len(self._video(video, kind)[0].rows) > 0
 
     def _video(self, video: str, kind: str) -> tuple[Any, str]:
-        wanted = self.source.inputs[self.model.looks[kind]]
+        wanted = self.source.inputs[self.model.attention_inputs[kind]]
         return self.source.stores[wanted.slot][video], wanted.tensor
 
-    def _time(self, video: str, weights: np.ndarray) -> Looks:
+    def _time(self, video: str, weights: np.ndarray) -> AttentionMaps:
         rows = self._video(video, "time")[0].rows
         return {"time": weights, "times": _seconds(rows)[: weights.shape[1]]}
 
-    def _cells(self, video: str, kind: str, weights: np.ndarray, time: np.ndarray | None) -> Looks:
+    def _cells(self, video: str, kind: str, weights: np.ndarray, time: np.ndarray | None) -> AttentionMaps:
         stored, tensor = self._video(video, kind)
         rows, *steps, high, wide, _channels = stored[tensor].shape  # a window's map may have steps in time
         cells, deep = high * wide, prod(steps)
-        if weights.shape[1] <= cells:  # one map for all rows: what the word looks at is its own frame
+        if weights.shape[1] <= cells:  # one map for all rows: the word attends to its own frame
             maps = _padded(weights, cells).reshape(-1, high, wide)
             chosen = _chosen_rows(time, rows, words=len(weights))
-            times: Looks = {}
-        else:  # a map a row: its sum says when, its strongest row where
+            times: AttentionMaps = {}
+        else:  # a map per row: its sum says when, its strongest row where
             every = _padded(weights, rows * deep * cells).reshape(-1, rows, deep, high, wide).sum(2)
             by_row = every.sum((2, 3))
             chosen = by_row.argmax(1)
@@ -88,7 +88,7 @@ class Geometry:
             return {"shared": maps}
         return {"cells": maps, "cell_frames": _middles(stored.rows)[chosen]} | times
 
-    def _regions(self, video: str, attention: Mapping[str, np.ndarray], time: np.ndarray | None) -> Looks:
+    def _regions(self, video: str, attention: Mapping[str, np.ndarray], time: np.ndarray | None) -> AttentionMaps:
         stored, tensor = self._video(video, "region")
         weights, rows, count = attention["region"], len(stored.rows), stored[tensor].shape[1]
         if "frame" in attention:  # the model says which frames it chose
@@ -101,14 +101,14 @@ class Geometry:
         return found | {"boxes": np.asarray(stored["boxes"], np.float32), "box_frames": _middles(stored.rows)}
 
 
-def shared_geometry(each: Sequence[Geometry]) -> Geometry:
+def shared_geometry(each: Sequence[AttentionGeometry]) -> AttentionGeometry:
     """Of an ensemble: the first member's, without attention that means another thing in another member."""
-    kinds = {kind for one in each for kind in (*one.model.looks, *one.model.columns())}
+    kinds = {kind for one in each for kind in (*one.model.attention_inputs, *one.model.columns())}
     return replace(each[0], hidden=frozenset(kind for kind in kinds if len({one.over(kind) for one in each}) > 1))
 
 
 def _one_row(weights: np.ndarray, time: np.ndarray | None, *, rows: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Regions (W, 1, N) of one frame a word, (W, 1): the one that it chose, or the one that it looked at most."""
+    """Regions (W, 1, N) of one frame per word, (W, 1): the one that it chose, or the one with most weight."""
     if weights.ndim == 2 and time is not None:  # those of the frame that the word chose; else of all frames in a line
         return weights[:, None], _chosen_rows(time, rows, words=len(weights))[:, None]
     every = weights if weights.ndim == 3 else _padded(weights, rows * count).reshape(-1, rows, count)
@@ -119,7 +119,7 @@ def _one_row(weights: np.ndarray, time: np.ndarray | None, *, rows: int, count: 
 
 
 def _chosen_rows(time: np.ndarray | None, rows: int, *, words: int) -> np.ndarray:
-    """The row that each word looked at; of rows sampled otherwise the one at the same part of the video."""
+    """The row that each word attends to most; of rows sampled otherwise the one at the same part of the video."""
     if time is None:
         return np.full(words, rows // 2)
     return (time.argmax(1) * rows + rows // 2) // max(1, time.shape[1]) if time.shape[1] != rows else time.argmax(1)

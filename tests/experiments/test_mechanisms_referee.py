@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.mechanisms.ideas import merged, read_ideas
-from experiments.mechanisms.scoring import Referee, read_twins
+from experiments.mechanisms.referee import Referee, read_twins
 from pipeline.captioner.build_model import build_captioner
 from pipeline.data.corpus import Corpus
 from pipeline.params.train import Train

@@ -1,8 +1,8 @@
 """Two numbers for the sentences about a slice: CIDEr-D, and how often a clip is told from its twin.
 
 Twins of the demo set are the same but for the one thing that their slice is about. A sentence tells its clip from the
-twin when it fits the clip's own captions better than the twin's; whoever cannot perceive that one thing is right in
-half of all cases, whatever else was learnt.
+twin when it fits the clip's own captions better than the twin's; a model that cannot perceive that one thing is
+right in half of all cases, whatever else it learnt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from experiments.mechanisms.trials import EVERYWHERE
 from pipeline.data import Corpus, tokenize
 from pipeline.metrics import CiderScorer
 
-Scores = dict[str, dict[str, float]]  # slice -> name of the score -> value
+SliceScores = dict[str, dict[str, float]]  # slice -> name of the score -> value
 
 
 def read_twins(scenes: Path) -> dict[str, str]:
@@ -30,24 +30,26 @@ class Referee:
     corpus: Corpus
     twins: Mapping[str, str]
 
-    def score(self, said: Mapping[str, str]) -> Scores:
-        """Of every slice and of all clips; `said` are sentences of one split."""
-        own = self._cider(said, {video: video for video in said})
-        twin = self._cider(said, {video: self.twins[video] for video in said if self.twins.get(video) in said})
+    def score(self, sentences: Mapping[str, str]) -> SliceScores:
+        """Of every slice and of all clips; `sentences` are captions of one split, by video."""
+        own = self._cider(sentences, {video: video for video in sentences})
+        twin = self._cider(
+            sentences, {video: self.twins[video] for video in sentences if self.twins.get(video) in sentences}
+        )
         told = {video: _fits_better(own[video], other) for video, other in twin.items()}
-        members = {EVERYWHERE: list(said)}
-        for video in said:
+        members = {EVERYWHERE: list(sentences)}
+        for video in sentences:
             members.setdefault(self.corpus.slices[video], []).append(video)
         return {
             label: {"cider": _mean(own, videos), "told_apart": _mean(told, videos)}
             for label, videos in sorted(members.items())
         }
 
-    def _cider(self, said: Mapping[str, str], judged_by: Mapping[str, str]) -> dict[str, float]:
+    def _cider(self, sentences: Mapping[str, str], judged_by: Mapping[str, str]) -> dict[str, float]:
         """Every video's sentence beside the captions of the video that judges it."""
-        captions = {video: [" ".join(tokenize(text)) for text in self.corpus.captions[video]] for video in said}
+        captions = {video: [" ".join(tokenize(text)) for text in self.corpus.captions[video]] for video in sentences}
         scorer = CiderScorer(captions)
-        scores = scorer.score_each([*judged_by.values()], [said[video] for video in judged_by])
+        scores = scorer.score_each([*judged_by.values()], [sentences[video] for video in judged_by])
         return dict(zip(judged_by, scores.tolist(), strict=True))
 
 
