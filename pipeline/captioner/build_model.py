@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import models
 from models.base import Captioner, Input
 from pipeline.core import UsageError
 
@@ -56,10 +57,8 @@ def inputs_of(name: str, tensors: Mapping[str, str] | None = None) -> Mapping[st
 
 
 def known_models() -> list[str]:
-    import models
-
-    names = [info.name for info in pkgutil.iter_modules(models.__path__)]
-    return [name for name in names if hasattr(importlib.import_module(f"models.{name}"), "build")]
+    """Modules of models/ but the contract; what models share is below models/parts/."""
+    return [info.name for info in pkgutil.iter_modules(models.__path__) if not info.ispkg and info.name != "base"]
 
 
 def _module(name: str) -> Any:
