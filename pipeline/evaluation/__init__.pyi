@@ -6,7 +6,7 @@ from .comparison import (
     find_evaluations as find_evaluations,
     is_predictions as is_predictions,
 )
-from .evaluate import METRICS as METRICS, evaluate_files as evaluate_files, evaluate_named_runs as evaluate_named_runs
+from .evaluate import METRICS as METRICS, evaluate_files as evaluate_files, evaluate_runs as evaluate_runs
 from .prediction_files import read_predictions as read_predictions
 from .record import Evaluation as Evaluation, read_evaluation as read_evaluation
 from .references import read_references as read_references, same_videos as same_videos

@@ -36,7 +36,7 @@ def intervals(statistics: Statistics, *, resamples: int = RESAMPLES, seed: int =
     """The middle 95 % of each metric over resampled videos; nothing for a single video."""
     if not resamples or len(statistics.videos) < 2:
         return {}
-    ordered = statistics.of(sorted(statistics.videos))  # the order of a file decides no draw
+    ordered = statistics.subset(sorted(statistics.videos))  # the order of a file decides no draw
     drawn = _over(_draws(len(statistics.videos), resamples=resamples, seed=seed), ordered.corpus)
     return {name: _middle(values) for name, values in drawn.items()}
 
@@ -44,7 +44,7 @@ def intervals(statistics: Statistics, *, resamples: int = RESAMPLES, seed: int =
 def compare(first: Side, second: Side, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Difference]:
     """Paired: both sides are scored on the same resampled videos. All must be of the same videos, in one order."""
     videos = len(first[0].videos)
-    ours, theirs = ([statistics.whole() for statistics in side] for side in (first, second))
+    ours, theirs = ([statistics.corpus_scores() for statistics in side] for side in (first, second))
     drawn = _over(
         _draws(videos, resamples=resamples, seed=seed),
         lambda times: _gap(*([statistics.corpus(times) for statistics in side] for side in (first, second))),
@@ -79,7 +79,7 @@ def _mean(scores: Sequence[Resampled], name: str) -> Floats:
 
 def _exchanged(first: Side, second: Side, *, resamples: int, seed: int) -> Resampled:
     """Differences after the sides' sentences of each video were exchanged, or not, by the toss of a coin."""
-    both = [one.beside(other) for one, other in zip(first, second, strict=True)]
+    both = [one.concat(other) for one, other in zip(first, second, strict=True)]
 
     def tossed(stay: Floats) -> Resampled:
         leave = 1 - stay

@@ -55,7 +55,7 @@ def compare_evaluations(
             members.setdefault(labels[video], []).append(video)
 
     def between(videos: Sequence[str]) -> dict[str, Difference]:
-        sides: list[list[Statistics]] = [[one.statistics.of(videos) for one in side] for side in (first, second)]
+        sides: list[list[Statistics]] = [[one.statistics.subset(videos) for one in side] for side in (first, second)]
         return compare(*sides, resamples=resamples, seed=seed)
 
     return Comparison(
