@@ -7,7 +7,14 @@ from typing import Any
 from pipeline.captioning import Captioned
 from pipeline.report.browser import inside, whole_entry
 from pipeline.report.page import page_environment, scripts_of, source_of
-from pipeline.report.results import Captions, Evaluation, Prediction, Predictions, Run, Scores
+from pipeline.report.results import (
+    Captions,
+    PredictionEntry,
+    PredictionFile,
+    ReportedEvaluation,
+    ReportedRun,
+    ReportedScores,
+)
 from pipeline.results import without_looks
 
 
@@ -38,13 +45,15 @@ def trained_on(record: dict[str, Any], *, dataset: str) -> str:
     return f"{told} Untrained features: {', '.join(untrained)}." if untrained else told
 
 
-def _run(captioned: Captioned) -> Run:
-    said = {video: Prediction.model_validate(each) for video, each in without_looks(captioned.said.items()).items()}
-    return Run(
+def _run(captioned: Captioned) -> ReportedRun:
+    said = {
+        video: PredictionEntry.model_validate(each) for video, each in without_looks(captioned.said.items()).items()
+    }
+    return ReportedRun(
         name=captioned.record["run"],
-        scores=Scores(scores={}),
-        answers=Predictions(split="own", looks=captioned.facts, predictions=said),
-        evaluation=Evaluation(),
+        scores=ReportedScores(scores={}),
+        answers=PredictionFile(split="own", looks=captioned.facts, predictions=said),
+        evaluation=ReportedEvaluation(),
         curves={},
         record=captioned.record,
         looks=captioned.looks,

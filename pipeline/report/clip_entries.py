@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.report.films import Film
 from pipeline.report.overlays import views
-from pipeline.report.results import HEADLINE, Captions, Run
+from pipeline.report.results import HEADLINE, Captions, ReportedRun
 
 
 def choose(videos: Iterable[str], *, slices: Mapping[str, str], count: int) -> list[str]:
@@ -35,7 +35,9 @@ def _evenly(videos: Sequence[str], count: int) -> list[str]:
     return [videos[(2 * part + 1) * len(videos) // (2 * count)] for part in range(count)]
 
 
-def list_entry(video: str, *, runs: Sequence[Run], metrics: Sequence[str], captions: Captions) -> dict[str, Any]:
+def list_entry(
+    video: str, *, runs: Sequence[ReportedRun], metrics: Sequence[str], captions: Captions
+) -> dict[str, Any]:
     """All of a video that can be searched, filtered and sorted by."""
     references = captions.captions.get(video, [])
     said = [
@@ -46,7 +48,9 @@ def list_entry(video: str, *, runs: Sequence[Run], metrics: Sequence[str], capti
     return {"id": video, "slice": captions.slices.get(video, ""), "references": references, "said": said}
 
 
-def _answer(run: Run, number: int, video: str, references: Sequence[str], metrics: Sequence[str]) -> dict[str, Any]:
+def _answer(
+    run: ReportedRun, number: int, video: str, references: Sequence[str], metrics: Sequence[str]
+) -> dict[str, Any]:
     prediction = run.answers.predictions[video]
     scores = run.evaluation.per_video.get(video, {})
     return {
@@ -74,7 +78,7 @@ def _plain(word: str) -> str:
     return re.sub(r"[^\w]", "", word).casefold()
 
 
-def detail(video: str, *, runs: Sequence[Run], film: Film, picture: str) -> dict[str, Any]:
+def detail(video: str, *, runs: Sequence[ReportedRun], film: Film, picture: str) -> dict[str, Any]:
     """What is read only when a video is shown: its film, and where the words of every run looked."""
     looked = [
         {"run": number, "words": _words(run, video)}
@@ -104,6 +108,6 @@ def film_entry(film: Film, picture: str) -> dict[str, Any]:
     }
 
 
-def _words(run: Run, video: str) -> list[str]:
+def _words(run: ReportedRun, video: str) -> list[str]:
     prediction = run.answers.predictions[video]
     return prediction.words or prediction.caption.split()
