@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pipeline.metrics.ngram_vocabulary import MAX_ORDER, Floats, Ints, sum_by_order
-from pipeline.metrics.ngrams import Match, NgramIndex, as_index
+from pipeline.metrics.ngrams import NgramIndex, NgramMatch, as_index
 
 TINY, SMALL = 1e-15, 1e-9  # the convention's guards against division by zero
 _STEPS = np.arange(MAX_ORDER)
@@ -35,14 +35,14 @@ class BleuScorer:
         said = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
         return np.column_stack([self._correct(match), said, match.lengths, self._closest_lengths(match)])
 
-    def _correct(self, match: Match) -> Floats:
+    def _correct(self, match: NgramMatch) -> Floats:
         """N-grams that are in a reference, each counted as often as in the reference that has it most often."""
         most = np.zeros(len(match.counts.gram), dtype=np.int64)
         np.maximum.at(most, match.left, self._index.counts.times[match.right])
         sentence, gram, times = match.counts
         return sum_by_order(sentence, gram, np.minimum(most, times), rows=len(match.lengths))
 
-    def _closest_lengths(self, match: Match) -> Ints:
+    def _closest_lengths(self, match: NgramMatch) -> Ints:
         """Of the references of each hypothesis' video; of two equally close the shorter."""
         index = self._index
         lengths = []
