@@ -2,7 +2,7 @@
 
 A run is given by its name, by what `evaluate` wrote (evaluation/RUN.json, metrics.json), or by a predictions file
 with --references. The table gives second minus first, its 95 % interval and two p values: how often the difference
-changes its sign when videos are drawn again, and how often sentences that are exchanged at random differ as much.
+changes its sign when videos are resampled, and how often predictions that are exchanged at random differ as much.
 """
 
 from __future__ import annotations

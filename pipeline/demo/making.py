@@ -77,8 +77,8 @@ def msrvtt_annotations(clips: list[Clip], *, seed: int) -> dict[str, Any]:
         "year": "2026",
         "held_out": HELD_OUT,
     }
-    said = [(clip, caption) for clip in clips for caption in clip_captions(clip, seed=seed)]
-    sentences = [{"caption": text, "video_id": clip.video_id, "sen_id": i} for i, (clip, text) in enumerate(said)]
+    pairs = [(clip, caption) for clip in clips for caption in clip_captions(clip, seed=seed)]
+    sentences = [{"caption": text, "video_id": clip.video_id, "sen_id": i} for i, (clip, text) in enumerate(pairs)]
     return {"info": info, "videos": [_video(clip, number=i) for i, clip in enumerate(clips)], "sentences": sentences}
 
 

@@ -1,4 +1,4 @@
-"""What a clip shows, as pure data: everything drawn, heard and said about it follows from its `Scene`."""
+"""What a clip shows, as pure data: its frames, sound and captions all follow from its `Scene`."""
 
 from __future__ import annotations
 

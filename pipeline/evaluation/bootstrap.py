@@ -1,4 +1,4 @@
-"""How sure a score is, and a difference of two: videos are drawn again, and the corpus metrics computed anew."""
+"""Bootstrap intervals of scores, and paired tests of differences: videos are resampled, corpus metrics recomputed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class Difference:
     second: float
     difference: float
     interval: Interval
-    p_bootstrap: float  # two-sided: how often the sign of the difference is not the one that was found
-    p_permutation: float | None  # two-sided: how often exchanged sentences differ as much; none for unequal sides
+    p_bootstrap: float  # two-sided paired bootstrap: how often the difference has not the sign that was found
+    p_permutation: (
+        float | None
+    )  # two-sided permutation test: how often exchanged predictions differ as much; none for unequal sides
     spread: tuple[float | None, float | None]  # standard deviation over the seeds of each side, where there are several
 
 
@@ -78,7 +80,7 @@ def _mean(scores: Sequence[Resampled], name: str) -> Floats:
 
 
 def _exchanged(first: Side, second: Side, *, resamples: int, seed: int) -> Resampled:
-    """Differences after the sides' sentences of each video were exchanged, or not, by the toss of a coin."""
+    """Differences after the two predictions of each video were exchanged, or not, at random."""
     both = [one.concat(other) for one, other in zip(first, second, strict=True)]
 
     def tossed(stay: Floats) -> Resampled:

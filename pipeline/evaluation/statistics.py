@@ -21,7 +21,7 @@ STAGES = np.array([1.0, 0.6, 0.8, 0.6])  # weights of exact, stem, synonym and p
 @dataclass(frozen=True)
 class Statistics:
     videos: Sequence[str]
-    bleu: Floats  # (videos, 10): n-grams that match, n-grams said, for 1..4; own and closest reference length
+    bleu: Floats  # (videos, 10): n-grams that match and in all, of orders 1..4; own and closest reference length
     meteor: Floats | None  # (videos, 23): what METEOR prints for a sentence
     means: Mapping[str, Floats]  # metric -> (videos,): metrics that are a mean over videos; absent ones are NaN
 

@@ -30,10 +30,10 @@ class BleuScorer:
         return bleu_of_counts(self.counts(videos, hypotheses))
 
     def counts(self, videos: Sequence[str], hypotheses: Sequence[str]) -> Floats:
-        """(hypotheses, 10): n-grams that match and n-grams said, of each order; own and closest reference length."""
+        """(hypotheses, 10): n-grams that match and n-grams in all, of each order; own and closest reference length."""
         match = self._index.match(videos, hypotheses)
-        said = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
-        return np.column_stack([self._correct(match), said, match.lengths, self._closest_lengths(match)])
+        total = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
+        return np.column_stack([self._correct(match), total, match.lengths, self._closest_lengths(match)])
 
     def _correct(self, match: NgramMatch) -> Floats:
         """N-grams that are in a reference, each counted as often as in the reference that has it most often."""
@@ -55,8 +55,8 @@ class BleuScorer:
 
 def bleu_of_counts(counts: Floats) -> Floats:
     """(..., orders) from counts (..., 10), of a sentence or summed over many."""
-    correct, said = counts[..., :MAX_ORDER], counts[..., MAX_ORDER : 2 * MAX_ORDER]
+    correct, total = counts[..., :MAX_ORDER], counts[..., MAX_ORDER : 2 * MAX_ORDER]
     ratio = (counts[..., -2] + TINY) / (counts[..., -1] + SMALL)
-    precision = np.cumprod((correct + TINY) / (said + SMALL), axis=-1)
+    precision = np.cumprod((correct + TINY) / (total + SMALL), axis=-1)
     brevity = np.exp(np.minimum(0.0, 1 - 1 / ratio))[..., None]
     return precision ** (1 / (_STEPS + 1)) * brevity

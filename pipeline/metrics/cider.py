@@ -58,7 +58,7 @@ class CiderScorer:
         return corpus, dict(zip(hypotheses, scores.tolist(), strict=True))
 
     def score_each(self, videos: Sequence[str], hypotheses: Sequence[str]) -> Floats:
-        """One score a hypothesis; a video may have several, for instance samples and a greedy baseline."""
+        """One score per hypothesis; a video may have several, for instance samples and a greedy baseline."""
         match = self._index.match(videos, hypotheses)
         references = self._index.references[match.positions]  # (hypotheses,)
         asked, sentences = ranges(self._index.first[match.positions], references)  # (comparisons,)

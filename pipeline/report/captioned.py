@@ -1,4 +1,4 @@
-"""The page of `framescribe caption VIDEO...`: frames, the sentence, and where each word looked, all in one file."""
+"""The page of `framescribe caption VIDEO...`: frames, the caption and its attention per word, all in one file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def render(captioned: Captioned, *, dataset: str) -> str:
 
 
 def trained_on(record: dict[str, Any], *, dataset: str) -> str:
-    """So that nobody takes a demo's words for the truth about their video."""
+    """What limits the captions, so that a demo's are not taken for more than they are."""
     words = len(record["vocabulary"]) - 4  # without the special ones
     untrained = sorted({facts["store"] for facts in record["features"].values() if facts["untrained"]})
     told = f"Trained on {dataset}: it knows {words} words and can say nothing else."

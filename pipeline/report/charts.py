@@ -12,7 +12,7 @@ TITLES = {
     "train_loss": "Training loss",
     "val_cider": "Validation CIDEr-D",
     "val_loss": "Validation loss",
-    "reward": "Reward of drawn sentences",
+    "reward": "Reward of sampled captions",
 }
 
 Points = Sequence[tuple[float, float]]
@@ -50,7 +50,7 @@ class Chart:
     lines: list[Curve]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
-    table: list[tuple[str, list[str]]]  # epoch, one cell a run: the same numbers for a screen reader
+    table: list[tuple[str, list[str]]]  # epoch, one cell per run: the same numbers for a screen reader
     axis: str = "epoch"
     width: int = WIDTH
     height: int = HEIGHT

@@ -1,4 +1,4 @@
-"""The browser's content: what each run said about each video, how well, and which videos get pictures."""
+"""The browser's content: the caption of each run for each video, its scores, and which videos get pictures."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def list_entry(
 ) -> dict[str, Any]:
     """All of a video that can be searched, filtered and sorted by."""
     references = captions.captions.get(video, [])
-    said = [
+    answers = [
         _answer(run, number, video, references, metrics)
         for number, run in enumerate(runs)
         if video in run.answers.predictions
     ]
-    return {"id": video, "slice": captions.slices.get(video, ""), "references": references, "said": said}
+    return {"id": video, "slice": captions.slices.get(video, ""), "references": references, "said": answers}
 
 
 def _answer(
@@ -79,8 +79,8 @@ def _plain(word: str) -> str:
 
 
 def detail(video: str, *, runs: Sequence[ReportedRun], film: Film, picture: str) -> dict[str, Any]:
-    """What is read only when a video is shown: its film, and where the words of every run looked."""
-    looked = [
+    """What is read only when a video is shown: its film, and the attention per word of every run."""
+    maps = [
         {"run": number, "words": _words(run, video)}
         | views(
             looks,
@@ -93,7 +93,7 @@ def detail(video: str, *, runs: Sequence[ReportedRun], film: Film, picture: str)
         for number, run in enumerate(runs)
         if (looks := run.looks.get(video)) and video in run.answers.predictions
     ]
-    return {"film": film_entry(film, picture), "looks": looked}
+    return {"film": film_entry(film, picture), "looks": maps}
 
 
 def film_entry(film: Film, picture: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class Figures:
     words: list[WordCounts]  # of STaTS by views where such runs are here, else of every run; then of the references
     views: dict[str, dict[str, float]]  # run with both views -> class -> mean weight of ST
     masks: list[Chart]
-    unmasked: list[str]  # runs that looked, but nobody has masked
+    unmasked: list[str]  # runs with attention maps that nobody has masked
     spice: list[tuple[str, dict[str, float]]]
     kinds: list[str]
     classes: tuple[str, ...] = CLASSES
@@ -55,12 +55,12 @@ def _view(run: ReportedRun) -> str:
 
 
 def _view_weights(run: ReportedRun, lexicon: Lexicon) -> dict[str, float]:
-    """class -> mean weight of the first view, over all words of that class that the run said."""
+    """class -> mean weight of the first view, over all words of that class in the run's captions."""
     found: dict[str, list[float]] = {}
     for video, looks in run.looks.items():
         if "view" in looks and video in run.answers.predictions:
-            said = lexicon.classes(run.answers.predictions[video].words)
-            for kind, weights in zip(said, looks["view"].tolist(), strict=False):
+            classes = lexicon.classes(run.answers.predictions[video].words)
+            for kind, weights in zip(classes, looks["view"].tolist(), strict=False):
                 found.setdefault(kind, []).append(weights[0])
     return {kind: sum(each) / len(each) for kind, each in sorted(found.items())}
 

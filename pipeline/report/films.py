@@ -1,4 +1,4 @@
-"""The pictures of a video: frames spread over its time and those that words looked at, side by side in a JPEG."""
+"""The pictures of a video: frames spread over its time and those that words attend to, side by side in a JPEG."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def thumbnail(frame: np.ndarray) -> Image.Image:
 
 
 def side_by_side(pictures: Sequence[Image.Image]) -> bytes:
-    """One file a video: a browser fetches and decodes it once, and each frame is a part of it."""
+    """One file per video: a browser fetches and decodes it once, and each frame is a part of it."""
     width, height = pictures[0].size
     sheet = Image.new("RGB", (width * len(pictures), height))
     for place, picture in enumerate(pictures):

@@ -1,4 +1,4 @@
-"""Where words looked as the page draws it: parts of a frame as shares of its sides, weights in thousandths.
+"""Attention maps as the page draws them: parts of a frame as shares of its sides, weights in thousandths.
 
 `views` turns the arrays of `pipeline.results.attention_maps` into plain lists; frames are numbers of pictures in the
 video's film.

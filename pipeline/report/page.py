@@ -30,7 +30,7 @@ class Cell:
 
     value: float | None
     gain: float | None = None  # above the baseline
-    interval: tuple[float, float] | None = None  # 95 %, of the videos drawn again
+    interval: tuple[float, float] | None = None  # 95 %, over resampled videos
     share: float = 0.0  # of the largest value in its column or table, 0 to 1
     best: bool = False
 
@@ -129,7 +129,7 @@ def video_metrics(runs: Sequence[ReportedRun]) -> list[str]:
 
 
 def score_rows(runs: Sequence[ReportedRun]) -> list[list[Cell]]:
-    """A row of cells a run, a cell a metric."""
+    """One row per run, one cell per metric."""
     base = _baseline(runs)
     metrics = page_metrics(runs)
     columns = [_column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in metrics]
@@ -143,7 +143,7 @@ def score_rows(runs: Sequence[ReportedRun]) -> list[list[Cell]]:
 
 
 def slice_rows(runs: Sequence[ReportedRun]) -> dict[str, list[Cell]]:
-    """slice -> a cell a run; one colour scale over the whole table."""
+    """slice -> one cell per run; one colour scale over the whole table."""
     names = sorted({name for run in runs for name in run.scores.slices})
     values = {name: [run.scores.slices.get(name, {}).get(HEADLINE) for run in runs] for name in names}
     largest = max((value for row in values.values() for value in row if value is not None), default=0.0)

@@ -50,13 +50,13 @@ class PredictionEntry(_Lenient):
 
 class PredictionFile(_Lenient):
     split: str = "test"
-    looks: dict[str, Any] = {}  # what the looks of all videos share
+    looks: dict[str, Any] = {}  # what the attention maps of all videos share
     predictions: dict[str, PredictionEntry]
 
 
 class ReportedScores(_Lenient):
     scores: dict[str, float]
-    intervals: dict[str, tuple[float, float]] = {}  # 95 %, videos drawn again
+    intervals: dict[str, tuple[float, float]] = {}  # 95 %, over resampled videos
     spice: dict[str, float] = {}  # kind of fact -> mean F score
     most_frequent_caption: dict[str, float] = {}
     slices: dict[str, dict[str, float]] = {}
@@ -67,7 +67,7 @@ class MaskCurves(_Lenient):
     """What `framescribe mask` wrote."""
 
     ratios: list[float]
-    modules: dict[str, dict[str, list[float]]]  # module -> metric -> a value a ratio
+    modules: dict[str, dict[str, list[float]]]  # module -> metric -> one value per ratio
     videos: int = 0
 
 
@@ -88,7 +88,7 @@ class ReportedRun:
     curves: dict[str, list[tuple[float, float]]]  # column -> (epoch, value)
     record: dict[str, Any]  # runs/<run>/run.json
     mask: MaskCurves | None = None
-    looks: dict[str, Looks] = field(default_factory=dict)  # video -> where the words of its sentence looked
+    looks: dict[str, Looks] = field(default_factory=dict)  # video -> attention per word of its caption
 
     @property
     def features(self) -> dict[str, dict[str, Any]]:

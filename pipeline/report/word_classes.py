@@ -83,8 +83,8 @@ class WordCounts:
 
 def count_words(name: str, captions: Iterable[str], lexicon: Lexicon) -> WordCounts:
     """As figure 5 of STaTS: without the five most frequent words, the 20 most frequent verbs and nouns."""
-    said = [words_of(caption) for caption in captions]
-    counted = Counter(pair for words in said for pair in zip(words, lexicon.classes(words), strict=True))
+    texts = [words_of(caption) for caption in captions]
+    counted = Counter(pair for words in texts for pair in zip(words, lexicon.classes(words), strict=True))
     total = sum(counted.values()) or 1
     shares = dict.fromkeys(CLASSES, 0.0)
     for (_, kind), times in counted.items():

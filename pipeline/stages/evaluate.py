@@ -1,4 +1,4 @@
-"""Score a run's sentences against the references, beside always saying the most frequent training caption.
+"""Score a run's predictions against the references, beside the most frequent training caption for every video.
 
 Several runs share METEOR's tables and the baseline; on a cluster each worker has some of the runs.
 Or any file of predictions against any file of references: COCO results, the data sets' own annotations, JSON, JSONL.
