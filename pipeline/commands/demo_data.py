@@ -19,7 +19,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
     clips = demo.WHOLE_SET if args.clips is None else args.clips
     if clips < demo.SMALLEST_SET:
         raise UsageError(

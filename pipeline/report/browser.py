@@ -35,7 +35,6 @@ def write_videos(
     progress: Progress,
 ) -> int:
     """Publish all that the browser shows; `films` videos have pictures. Returns how many videos there are."""
-
     answered = {video for run in runs for video in run.answers.predictions}
     order = choose(answered, slices=captions.slices, count=len(answered))
     entries = []

@@ -53,7 +53,6 @@ def no_film(problem: str, *, size: tuple[int, int] = (4, 3), duration: float = 0
 
 def read_film(video: str, *, index: VideoIndex, wanted: Sequence[int] = ()) -> Film:
     """A video that cannot be read any more costs its pictures, not the report."""
-
     row = index.rows.get(video)
     if row is None:
         return no_film("not in the video index")

@@ -61,7 +61,6 @@ def make_report(
     console: Console,
 ) -> dict[str, Any]:
     """Write the page of all `runs` that were evaluated, and their `tables`; name the command that makes each other."""
-
     found, missing = results.read_runs(runs, sources=sources)
     captions, index = results.read_captions(sources.captions), read_index(sources.index)
     statistics = sources.captions / "statistics.json"
@@ -92,7 +91,6 @@ def make_report(
 def _write_videos(
     folder: Path, runs: Sequence[ReportedRun], captions: Captions, index: VideoIndex, *, films: int, console: Console
 ) -> int:
-
     answered = {video for run in runs for video in run.answers.predictions}
     with console.progress("report", len(answered)) as progress:
         return browser.write_videos(
@@ -110,7 +108,6 @@ def show(
     runs: Sequence[str], *, sources: Sources, page: Path, papers: Sequence[PaperTable] = (), console: Console
 ) -> dict[str, Any]:
     """The table of scores, the papers' tables, and where the page is."""
-
     if not page.is_file():
         raise InputError(f"there is no report at {page}", hint="dvc repro report")
     missing = missing_runs(runs, sources=sources)
@@ -124,7 +121,6 @@ def show(
 
 
 def _print_scores(scores: dict[str, ReportedScores], console: Console) -> None:
-
     baseline = next((found.most_frequent_caption for found in scores.values() if found.most_frequent_caption), {})
     tables = {BASELINE: baseline} | {name: found.scores for name, found in scores.items()}
     metrics = metric_names(list(tables.values()))
