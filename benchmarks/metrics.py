@@ -37,11 +37,11 @@ from pipeline.metrics import (
 
 SHARED = Path(__file__).parents[2] / "shared/data/msrvtt/test_videodatainfo.json.zip"
 VIDEOS, CAPTIONS = 2990, 20
-Said, Known = dict[str, str], dict[str, list[str]]
+Hypotheses, References = dict[str, str], dict[str, list[str]]
 
 
-def made_sentences() -> Known:
-    """Nine words a sentence with the long tail of a real vocabulary."""
+def made_sentences() -> References:
+    """Nine words per sentence with the long tail of a real vocabulary."""
     chance = random.Random(0)
     words = [f"w{number}" for number in range(10_000)]
     weights = [1 / (number + 3) for number in range(10_000)]
@@ -51,7 +51,7 @@ def made_sentences() -> Known:
     }
 
 
-def corpus(path: Path | None, *, java: JavaRuntime) -> tuple[Said, Known]:
+def corpus(path: Path | None, *, java: JavaRuntime) -> tuple[Hypotheses, References]:
     """Tokenised; every video's first caption and its others."""
     file = path or (SHARED if SHARED.is_file() else None)
     captions = read_references(file).captions if file else made_sentences()
@@ -64,16 +64,16 @@ def corpus(path: Path | None, *, java: JavaRuntime) -> tuple[Said, Known]:
     return {video: texts[0] for video, texts in tokens.items()}, {v: texts[1:] for v, texts in tokens.items()}
 
 
-def by_reference(said: Said, known: Known) -> list[float]:
-    sentences = {video: [text] for video, text in said.items()}
-    bleu, _ = Bleu(4).compute_score(known, sentences, verbose=0)
-    return [*bleu, Rouge().compute_score(known, sentences)[0], Cider().compute_score(known, sentences)[0]]
+def by_reference(hypotheses: Hypotheses, references: References) -> list[float]:
+    sentences = {video: [text] for video, text in hypotheses.items()}
+    bleu, _ = Bleu(4).compute_score(references, sentences, verbose=0)
+    return [*bleu, Rouge().compute_score(references, sentences)[0], Cider().compute_score(references, sentences)[0]]
 
 
-def by_us(said: Said, known: Known) -> list[float]:
-    index = NgramIndex(known)
-    bleu, _ = BleuScorer(index).score(said)
-    return [*bleu, RougeScorer(known).score(said)[0], CiderScorer(index).score(said)[0]]
+def by_us(hypotheses: Hypotheses, references: References) -> list[float]:
+    index = NgramIndex(references)
+    bleu, _ = BleuScorer(index).score(hypotheses)
+    return [*bleu, RougeScorer(references).score(hypotheses)[0], CiderScorer(index).score(hypotheses)[0]]
 
 
 def timed(work: Callable[[], Any], *, repeats: int = 1, clock: Callable[[], float] = time.perf_counter) -> Any:
@@ -92,11 +92,11 @@ def processor() -> float:
     return sum(each.ru_utime + each.ru_stime for each in times)
 
 
-def compare_scorers(said: Said, known: Known) -> None:
-    expected, slow = timed(lambda: by_reference(said, known), clock=time.process_time)
-    found, fast = timed(lambda: by_us(said, known), repeats=3, clock=time.process_time)
-    scorer = CiderScorer(known)
-    _, again = timed(lambda: scorer.score(said), repeats=3, clock=time.process_time)
+def compare_scorers(hypotheses: Hypotheses, references: References) -> None:
+    expected, slow = timed(lambda: by_reference(hypotheses, references), clock=time.process_time)
+    found, fast = timed(lambda: by_us(hypotheses, references), repeats=3, clock=time.process_time)
+    scorer = CiderScorer(references)
+    _, again = timed(lambda: scorer.score(hypotheses), repeats=3, clock=time.process_time)
     print("BLEU + ROUGE-L + CIDEr-D, processor seconds")
     print(f"  pycocoevalcap {slow:7.2f}\n  framescribe   {fast:7.2f}   {slow / fast:.1f} times faster")
     print(f"  CIDEr-D alone once its references are known: {again:.3f}")
@@ -112,20 +112,20 @@ def java_on_path(java: JavaRuntime) -> Iterator[None]:
     os.environ["PATH"] = before
 
 
-def compare_meteor(said: Said, known: Known, *, java: JavaRuntime) -> None:
+def compare_meteor(hypotheses: Hypotheses, references: References, *, java: JavaRuntime) -> None:
     def reference() -> float:
         with java_on_path(java):
             meteor = Meteor()
-        corpus, _ = meteor.compute_score(known, {video: [text] for video, text in said.items()})
+        corpus, _ = meteor.compute_score(references, {video: [text] for video, text in hypotheses.items()})
         del meteor  # ends its process, whose seconds then count
         return float(corpus)
 
     def ours(processes: int) -> float:
         with meteor_process(java=java, processes=processes) as meteor:
-            return meteor.score(said, known)[0]
+            return meteor.score(hypotheses, references)[0]
 
     cores = len(os.sched_getaffinity(0))
-    chosen = processes_worth(sum(map(len, known.values())), cores=cores)
+    chosen = processes_worth(sum(map(len, references.values())), cores=cores)
     rows = {"pycocoevalcap": reference}
     rows |= {f"framescribe, {n} process{'es'[: 2 * (n > 1)]}": lambda n=n: ours(n) for n in sorted({1, chosen, cores})}
     print(f"METEOR, seconds on the clock (and of processors); {chosen} of {cores} processes would be chosen")
@@ -138,8 +138,8 @@ def compare_meteor(said: Said, known: Known, *, java: JavaRuntime) -> None:
     print(f"  largest difference {max(scores) - min(scores):.1e}")
 
 
-def time_bootstrap(said: Said, known: Known) -> None:
-    scores = CaptionScorer(known).score(said)
+def time_bootstrap(hypotheses: Hypotheses, references: References) -> None:
+    scores = CaptionScorer(references).score(hypotheses)
     random_counts = 1.0 * (scores.statistics.bleu[:, [0] * 23] + 1)  # as wide as METEOR's
     statistics = Statistics(scores.statistics.videos, scores.statistics.bleu, random_counts, scores.statistics.means)
     _, one = timed(lambda: intervals(statistics), clock=time.process_time)
@@ -153,11 +153,11 @@ def main() -> None:
     parser.add_argument("--no-meteor", action="store_true", help="leave METEOR out, which takes minutes")
     args = parser.parse_args()
     java = find_java()
-    said, known = corpus(args.annotations, java=java)
-    compare_scorers(said, known)
-    time_bootstrap(said, known)
+    hypotheses, references = corpus(args.annotations, java=java)
+    compare_scorers(hypotheses, references)
+    time_bootstrap(hypotheses, references)
     if not args.no_meteor:
-        compare_meteor(said, known, java=java)
+        compare_meteor(hypotheses, references, java=java)
 
 
 if __name__ == "__main__":

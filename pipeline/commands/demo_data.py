@@ -19,7 +19,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
     clips = demo.WHOLE_SET if args.clips is None else args.clips
     if clips < demo.SMALLEST_SET:
         raise UsageError(
@@ -28,7 +27,9 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         )
     if args.workers < 1:
         raise UsageError(f"--workers {args.workers}: must be at least 1", hint="framescribe demo-data --workers 1")
-    made = demo.make_demo_set(args.out, recipe=demo.Recipe(args.seed, clips), workers=args.workers, console=console)
+    made = demo.make_demo_set(
+        args.out, settings=demo.DemoSettings(args.seed, clips), workers=args.workers, console=console
+    )
     sizes = demo.split_sizes(clips)
     counts = ", ".join(f"{size} {split}" for split, size in sizes.items())
     console.say(f"{args.out}: {counts} clips" if made else f"{args.out} already holds exactly this set: nothing to do")

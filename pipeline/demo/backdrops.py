@@ -11,27 +11,27 @@ from PIL import Image, ImageDraw, ImageFont
 
 from pipeline.demo.scene import HEIGHT, WIDTH
 
-Picture = NDArray[np.float32]  # (HEIGHT, WIDTH, 3), 0 to 255
+BackdropImage = NDArray[np.float32]  # (HEIGHT, WIDTH, 3), 0 to 255
 _TITLES = ("PART ONE", "COMING UP", "HELLO", "THE NEWS", "NEXT TIME", "CHAPTER 2")
 
 
-def backdrop(kind: str, *, look: int) -> Picture:
+def backdrop(kind: str, *, look: int) -> BackdropImage:
     rng = np.random.default_rng(look)
     picture = _BACKDROPS[kind](rng)
     return np.clip(picture * rng.uniform(0.9, 1.08), 0, 255).astype(np.float32)
 
 
-def card(kind: str, *, look: int) -> Picture:
+def card(kind: str, *, look: int) -> BackdropImage:
     return _CARDS[kind](np.random.default_rng(look))
 
 
-def _tone(rng: np.random.Generator, *, light: tuple[float, float], strong: float = 0.15) -> Picture:
+def _tone(rng: np.random.Generator, *, light: tuple[float, float], strong: float = 0.15) -> BackdropImage:
     """A pale colour of any hue."""
     rgb = colorsys.hls_to_rgb(rng.uniform(), rng.uniform(*light), rng.uniform(0.02, strong))
     return np.array(rgb, np.float32) * 255
 
 
-def _fade(top: Picture, bottom: Picture) -> Picture:
+def _fade(top: BackdropImage, bottom: BackdropImage) -> BackdropImage:
     down = np.linspace(0, 1, HEIGHT, dtype=np.float32)[:, None, None]
     return np.broadcast_to(top * (1 - down) + bottom * down, (HEIGHT, WIDTH, 3)).copy()
 
@@ -45,19 +45,19 @@ def _cloud(rng: np.random.Generator) -> NDArray[np.float32]:
     return total[..., None].clip(0, 1)
 
 
-def _studio(rng: np.random.Generator) -> Picture:
+def _studio(rng: np.random.Generator) -> BackdropImage:
     wall = _fade(_tone(rng, light=(0.5, 0.75)), _tone(rng, light=(0.35, 0.6)))
     floor = int(HEIGHT * rng.uniform(0.62, 0.8))
     wall[floor:] *= np.linspace(0.78, 0.95, HEIGHT - floor, dtype=np.float32)[:, None, None]
     return wall
 
 
-def _clouds(rng: np.random.Generator) -> Picture:
+def _clouds(rng: np.random.Generator) -> BackdropImage:
     amount = _cloud(rng)
     return _tone(rng, light=(0.3, 0.45)) * (1 - amount) + _tone(rng, light=(0.6, 0.8)) * amount
 
 
-def _hills(rng: np.random.Generator) -> Picture:
+def _hills(rng: np.random.Generator) -> BackdropImage:
     picture = _fade(_tone(rng, light=(0.6, 0.75)), _tone(rng, light=(0.75, 0.85)))
     across = np.linspace(0, 2 * np.pi, WIDTH)
     rows = np.arange(HEIGHT)[:, None]
@@ -67,7 +67,7 @@ def _hills(rng: np.random.Generator) -> Picture:
     return picture
 
 
-def _bricks(rng: np.random.Generator) -> Picture:
+def _bricks(rng: np.random.Generator) -> BackdropImage:
     brick, mortar = _tone(rng, light=(0.4, 0.6), strong=0.2), _tone(rng, light=(0.68, 0.8))
     high, wide = int(rng.integers(13, 19)), int(rng.integers(30, 44))
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
@@ -78,7 +78,7 @@ def _bricks(rng: np.random.Generator) -> Picture:
     return picture
 
 
-def _planks(rng: np.random.Generator) -> Picture:
+def _planks(rng: np.random.Generator) -> BackdropImage:
     picture = _clouds(rng) * 0.35 + _fade(_tone(rng, light=(0.55, 0.7)), _tone(rng, light=(0.5, 0.65))) * 0.65
     floor = int(HEIGHT * rng.uniform(0.5, 0.62))
     image = Image.fromarray(picture.clip(0, 255).astype(np.uint8))
@@ -92,7 +92,7 @@ def _planks(rng: np.random.Generator) -> Picture:
     return np.asarray(image, np.float32)
 
 
-def _skyline(rng: np.random.Generator) -> Picture:
+def _skyline(rng: np.random.Generator) -> BackdropImage:
     picture = _fade(_tone(rng, light=(0.2, 0.4)), _tone(rng, light=(0.5, 0.7)))
     wall = _tone(rng, light=(0.14, 0.3))
     x = 0
@@ -104,7 +104,7 @@ def _skyline(rng: np.random.Generator) -> Picture:
     return picture
 
 
-def _plate(rng: np.random.Generator, *, ground: Picture, ink: int) -> Picture:
+def _plate(rng: np.random.Generator, *, ground: BackdropImage, ink: int) -> BackdropImage:
     """A framed plate with a title, even enough that the thing on it is as plain to see as a clip's subject."""
     image = Image.new("RGB", (WIDTH, HEIGHT), tuple(ground.astype(int).tolist()))
     draw = ImageDraw.Draw(image)
@@ -114,15 +114,15 @@ def _plate(rng: np.random.Generator, *, ground: Picture, ink: int) -> Picture:
     return np.asarray(image, np.float32)
 
 
-def _title(rng: np.random.Generator) -> Picture:
+def _title(rng: np.random.Generator) -> BackdropImage:
     return _plate(rng, ground=_tone(rng, light=(0.1, 0.2)), ink=235)
 
 
-def _poster(rng: np.random.Generator) -> Picture:
+def _poster(rng: np.random.Generator) -> BackdropImage:
     return _plate(rng, ground=_tone(rng, light=(0.6, 0.7)), ink=30)
 
 
-def _photo(rng: np.random.Generator) -> Picture:
+def _photo(rng: np.random.Generator) -> BackdropImage:
     """A scenery of its own, in a white frame."""
     picture = _BACKDROPS[str(rng.choice(sorted(_BACKDROPS)))](rng)
     inside = np.zeros((HEIGHT, WIDTH, 1), bool)
@@ -130,7 +130,7 @@ def _photo(rng: np.random.Generator) -> Picture:
     return np.where(inside, picture, np.float32(248)).clip(0, 255)
 
 
-_BACKDROPS: dict[str, Callable[[np.random.Generator], Picture]] = {
+_BACKDROPS: dict[str, Callable[[np.random.Generator], BackdropImage]] = {
     "studio": _studio,
     "clouds": _clouds,
     "hills": _hills,
@@ -138,4 +138,8 @@ _BACKDROPS: dict[str, Callable[[np.random.Generator], Picture]] = {
     "planks": _planks,
     "skyline": _skyline,
 }
-_CARDS: dict[str, Callable[[np.random.Generator], Picture]] = {"title": _title, "poster": _poster, "photo": _photo}
+_CARDS: dict[str, Callable[[np.random.Generator], BackdropImage]] = {
+    "title": _title,
+    "poster": _poster,
+    "photo": _photo,
+}

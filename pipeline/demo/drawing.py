@@ -11,7 +11,7 @@ from PIL import Image
 
 from pipeline.demo import backdrops
 from pipeline.demo.motion import Pose, bystander_poses, pose
-from pipeline.demo.scene import HEIGHT, WIDTH, Card, Item, Scene
+from pipeline.demo.scene import HEIGHT, WIDTH, DistractorCard, Scene, SceneItem
 from pipeline.demo.sprites import SIDE, sprite
 
 Frame = NDArray[np.uint8]  # (HEIGHT, WIDTH, 3)
@@ -33,7 +33,7 @@ def frames(scene: Scene) -> Iterator[Frame]:
         yield np.clip(noisy, 0, 255, out=noisy).astype(np.uint8)
 
 
-def _is_distracting(card: Card | None, number: int) -> bool:
+def _is_distracting(card: DistractorCard | None, number: int) -> bool:
     return card is not None and not card.first <= number < card.end
 
 
@@ -44,7 +44,7 @@ def _background(scene: Scene) -> Image.Image:
     return picture
 
 
-def _card_picture(card: Card | None, *, look: int) -> Image.Image | None:
+def _card_picture(card: DistractorCard | None, *, look: int) -> Image.Image | None:
     if card is None:
         return None
     picture = Image.fromarray(backdrops.card(card.kind, look=look).astype(np.uint8))
@@ -61,7 +61,7 @@ def _moment(scene: Scene, background: Image.Image, number: int) -> Image.Image:
     return picture
 
 
-def _put(picture: Image.Image, item: Item, at: Pose) -> None:
+def _put(picture: Image.Image, item: SceneItem, at: Pose) -> None:
     side = max(2, round(item.size * HEIGHT * at.scale))
     thing = _fitted(item.colour, item.shape, item.texture, side, round(at.angle))
     corner = (round(at.x * WIDTH - thing.width / 2), round(at.y * HEIGHT - thing.height / 2))

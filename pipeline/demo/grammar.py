@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-from pipeline.demo.scene import COLOURS, SOUNDS, Event, Item, Scene
+from pipeline.demo.scene import COLOURS, SOUNDS, Event, Scene, SceneItem
 
 T = TypeVar("T")
 
@@ -127,7 +127,9 @@ def _forms(event: Event, rng: random.Random, *, tail: str = "", article: str = "
     return [f"{subject} {goes} {phrase}", f"{subject} is {going} {phrase}", f"{subject} {going} {phrase}"]
 
 
-def _noun_phrase(item: Item, rng: random.Random, *, article: str = "", size: str = "", plural: bool = False) -> str:
+def _noun_phrase(
+    item: SceneItem, rng: random.Random, *, article: str = "", size: str = "", plural: bool = False
+) -> str:
     noun = _pick(rng, NOUNS[item.shape])
     words = [article or _pick(rng, ("a", "a", "the")), size, item.colour, PLURALS[noun] if plural else noun]
     if item.texture != "plain":

@@ -28,7 +28,7 @@ _AT_ONCE = 4  # clips handed to a process at a time
 
 
 @dataclass(frozen=True)
-class Recipe:
+class DemoSettings:
     """What decides the bytes of the set."""
 
     seed: int
@@ -40,11 +40,11 @@ class Recipe:
         return {"seed": self.seed, "clips": self.clips, "code": record_sha256({"sources": sources, **libraries})}
 
 
-def make_demo_set(out: Path, *, recipe: Recipe, workers: int, console: Console) -> bool:
+def make_demo_set(out: Path, *, settings: DemoSettings, workers: int, console: Console) -> bool:
     """Make the set in `out`, all of it or nothing; False when exactly this set is there already."""
-    if is_made(out, recipe=recipe):
+    if is_made(out, settings=settings):
         return False
-    clips = plan(seed=recipe.seed, clips=recipe.clips)
+    clips = plan(seed=settings.seed, clips=settings.clips)
     with (
         fresh_folder(out, known_by=MANIFEST) as folder,
         console.progress("demo clips", total=len(clips)) as progress,
@@ -52,19 +52,19 @@ def make_demo_set(out: Path, *, recipe: Recipe, workers: int, console: Console) 
         (folder / "videos").mkdir()
         for video_id in _write_clips(clips, folder=folder / "videos", workers=workers):
             progress.advance(note=video_id)
-        write_json(folder / "annotations.json", msrvtt_annotations(clips, seed=recipe.seed))
+        write_json(folder / "annotations.json", msrvtt_annotations(clips, seed=settings.seed))
         write_text(folder / "scenes.jsonl", "".join(json.dumps(truth(clip)) + "\n" for clip in clips))
-        write_json(folder / MANIFEST, {"recipe": recipe.record(), "files": _file_hashes(folder)})
+        write_json(folder / MANIFEST, {"recipe": settings.record(), "files": _file_hashes(folder)})
     return True
 
 
-def is_made(out: Path, *, recipe: Recipe) -> bool:
+def is_made(out: Path, *, settings: DemoSettings) -> bool:
     """Whether `out` holds exactly this set, down to every byte."""
     try:
         manifest = json.loads((out / MANIFEST).read_text())
     except (OSError, ValueError):
         return False
-    return manifest == {"recipe": recipe.record(), "files": _file_hashes(out)}
+    return manifest == {"recipe": settings.record(), "files": _file_hashes(out)}
 
 
 def msrvtt_annotations(clips: list[Clip], *, seed: int) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def msrvtt_annotations(clips: list[Clip], *, seed: int) -> dict[str, Any]:
         "year": "2026",
         "held_out": HELD_OUT,
     }
-    said = [(clip, caption) for clip in clips for caption in clip_captions(clip, seed=seed)]
-    sentences = [{"caption": text, "video_id": clip.video_id, "sen_id": i} for i, (clip, text) in enumerate(said)]
+    pairs = [(clip, caption) for clip in clips for caption in clip_captions(clip, seed=seed)]
+    sentences = [{"caption": text, "video_id": clip.video_id, "sen_id": i} for i, (clip, text) in enumerate(pairs)]
     return {"info": info, "videos": [_video(clip, number=i) for i, clip in enumerate(clips)], "sentences": sentences}
 
 

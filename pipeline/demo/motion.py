@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pipeline.demo.scene import HEIGHT, WIDTH, Event, Item, Scene
+from pipeline.demo.scene import HEIGHT, WIDTH, Event, Scene, SceneItem
 
 INSIDE = (0.18, 0.82)  # a centre between these keeps a large item wholly in the picture
 OUTSIDE = (-0.22, 1.22)  # and at these it is wholly out of it
@@ -33,7 +33,7 @@ def _across(event: Event, t: float) -> Pose:
     return Pose(x, _between((0.35, 0.65), event.lane), angle=_rolled(event.item, x))
 
 
-def _rolled(item: Item, x: float) -> float:
+def _rolled(item: SceneItem, x: float) -> float:
     """How far a round thing has turned on its way; without a pattern nobody could see it."""
     if item.shape not in ROLLING or item.texture == "plain":
         return 0.0
@@ -93,11 +93,11 @@ def pose(event: Event, frame: int) -> Pose | None:
     return _POSES[event.motion](event, (frame - event.first) / (event.end - event.first - 1))
 
 
-def bystander_poses(scene: Scene) -> list[tuple[Item, Pose]]:
+def bystander_poses(scene: Scene) -> list[tuple[SceneItem, Pose]]:
     return [(item, Pose(*place)) for item, place in zip(scene.bystanders, BYSTANDER_PLACES, strict=False)]
 
 
-def box(item: Item, at: Pose) -> tuple[int, int, int, int] | None:
+def box(item: SceneItem, at: Pose) -> tuple[int, int, int, int] | None:
     """Left, top, right, bottom in pixels, cut at the picture's edge; None when outside. Ignores rotation."""
     half = item.size * HEIGHT * at.scale / 2
     left, right = max(0, round(at.x * WIDTH - half)), min(WIDTH, round(at.x * WIDTH + half))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.demo import scene as vocabulary
-from pipeline.demo.scene import SLICES, Card, Event, Item, Scene, combinations, told_combinations
+from pipeline.demo.scene import SLICES, DistractorCard, Event, Scene, SceneItem, combinations, told_combinations
 
 SPLITS = {"train": 600, "validate": 80, "test": 160}  # clips of the whole set
 WHOLE_SET = sum(SPLITS.values())
@@ -127,11 +127,11 @@ def _parts(twins: Twins) -> list[tuple[str, str]]:
     return parts
 
 
-def _item(rng: random.Random, *unlike: Item, size: tuple[float, float], texture: str = "plain") -> Item:
+def _item(rng: random.Random, *unlike: SceneItem, size: tuple[float, float], texture: str = "plain") -> SceneItem:
     """Any item; `unlike` the others in both colour and shape."""
     colours = [colour for colour in vocabulary.COLOURS if colour not in {item.colour for item in unlike}]
     shapes = [shape for shape in vocabulary.SHAPES if shape not in {item.shape for item in unlike}]
-    return Item(rng.choice(colours), rng.choice(shapes), round(rng.uniform(*size), 3), texture)
+    return SceneItem(rng.choice(colours), rng.choice(shapes), round(rng.uniform(*size), 3), texture)
 
 
 _LARGE, _TINY, _TEXTURED = (0.42, 0.5), (0.13, 0.16), (0.48, 0.54)
@@ -141,7 +141,7 @@ def _setting(rng: random.Random) -> tuple[str, int]:
     return rng.choice(vocabulary.BACKDROPS), rng.getrandbits(32)
 
 
-def _alone(rng: random.Random, *, name: str, audio: str, item: Item, motions: tuple[str, ...]) -> Scene:
+def _alone(rng: random.Random, *, name: str, audio: str, item: SceneItem, motions: tuple[str, ...]) -> Scene:
     """One item, one motion, the whole clip long."""
     length = rng.randint(40, 50)
     event = Event(item, rng.choice(motions), 0, length, lane=round(rng.random(), 3))
@@ -176,7 +176,7 @@ def _small_thing(rng: random.Random) -> Twins:
     return scene, _with_item(scene, replace(other, size=one.size))
 
 
-def _with_item(scene: Scene, item: Item) -> Scene:
+def _with_item(scene: Scene, item: SceneItem) -> Scene:
     return replace(scene, events=(replace(scene.events[0], item=item),))
 
 
@@ -189,7 +189,7 @@ def _heard(rng: random.Random) -> Twins:
 def _distracted(rng: random.Random) -> Twins:
     item, quarter = _item(rng, size=_LARGE), rng.randint(11, 12)
     event = Event(item, rng.choice(vocabulary.MOTIONS), quarter, 3 * quarter, lane=round(rng.random(), 3))
-    card = Card(rng.choice(vocabulary.CARDS), _item(rng, item, size=_LARGE), quarter, 3 * quarter)
+    card = DistractorCard(rng.choice(vocabulary.CARDS), _item(rng, item, size=_LARGE), quarter, 3 * quarter)
     quiet = rng.choice(vocabulary.QUIET)
     scene = Scene("distracted", 4 * quarter, *_setting(rng), events=(event,), card=card, audio=quiet)
     return scene, vocabulary.exchanged_card(scene)

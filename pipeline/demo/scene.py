@@ -1,4 +1,4 @@
-"""What a clip shows, as pure data: everything drawn, heard and said about it follows from its `Scene`."""
+"""What a clip shows, as pure data: its frames, sound and captions all follow from its `Scene`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CARDS = ("title", "poster", "photo")
 
 
 @dataclass(frozen=True)
-class Item:
+class SceneItem:
     """A thing; `size` is its height as a fraction of the picture's."""
 
     colour: str
@@ -39,7 +39,7 @@ class Event:
     `lane` places the motion across its direction, from 0 to 1; an item going `through` enters and leaves the picture.
     """
 
-    item: Item
+    item: SceneItem
     motion: str
     first: int
     end: int
@@ -48,11 +48,11 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Card:
+class DistractorCard:
     """Distracting frames before frame `first` and from frame `end` on: another picture with another item."""
 
     kind: str
-    item: Item
+    item: SceneItem
     first: int
     end: int
 
@@ -66,8 +66,8 @@ class Scene:
     backdrop: str
     look: int
     events: tuple[Event, ...]
-    bystanders: tuple[Item, ...] = ()
-    card: Card | None = None
+    bystanders: tuple[SceneItem, ...] = ()
+    card: DistractorCard | None = None
     audio: str = "none"
     grain: int = 0
 

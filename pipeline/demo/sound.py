@@ -1,4 +1,4 @@
-"""What is heard: half a dozen sounds that an ear tells apart at once, made from sines and noise."""
+"""The sound tracks: half a dozen sounds that are easily told apart, made from sines and noise."""
 
 from __future__ import annotations
 

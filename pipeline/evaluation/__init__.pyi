@@ -1,15 +1,15 @@
 from .attention_mask import mask_curves as mask_curves
 from .bootstrap import RESAMPLES as RESAMPLES, Difference as Difference, compare as compare, intervals as intervals
-from .comparison import (
-    Comparison as Comparison,
-    compare_evaluations as compare_evaluations,
-    find_evaluations as find_evaluations,
-    is_predictions as is_predictions,
+from .compare_runs import (
+    compare_sides as compare_sides,
+    evaluated_sides as evaluated_sides,
+    scored_sides as scored_sides,
 )
-from .evaluate import METRICS as METRICS, evaluate_files as evaluate_files, evaluate_named_runs as evaluate_named_runs
+from .comparison import compare_evaluations as compare_evaluations
+from .evaluate import METRICS as METRICS, evaluate_files as evaluate_files, evaluate_runs as evaluate_runs
 from .prediction_files import read_predictions as read_predictions
 from .record import Evaluation as Evaluation, read_evaluation as read_evaluation
-from .references import read_references as read_references, same_videos as same_videos
+from .references import read_references as read_references
 from .scorer import CaptionScorer as CaptionScorer
 from .scoring import score as score, score_all as score_all
 from .statistics import Statistics as Statistics

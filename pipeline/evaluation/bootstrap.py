@@ -1,4 +1,4 @@
-"""How sure a score is, and a difference of two: videos are drawn again, and the corpus metrics computed anew."""
+"""Bootstrap intervals of scores, and paired tests of differences: videos are resampled, corpus metrics recomputed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class Difference:
     second: float
     difference: float
     interval: Interval
-    p_bootstrap: float  # two-sided: how often the sign of the difference is not the one that was found
-    p_permutation: float | None  # two-sided: how often exchanged sentences differ as much; none for unequal sides
+    p_bootstrap: float  # two-sided paired bootstrap: how often the difference has not the sign that was found
+    p_permutation: (
+        float | None
+    )  # two-sided permutation test: how often exchanged predictions differ as much; none for unequal sides
     spread: tuple[float | None, float | None]  # standard deviation over the seeds of each side, where there are several
 
 
@@ -36,7 +38,7 @@ def intervals(statistics: Statistics, *, resamples: int = RESAMPLES, seed: int =
     """The middle 95 % of each metric over resampled videos; nothing for a single video."""
     if not resamples or len(statistics.videos) < 2:
         return {}
-    ordered = statistics.of(sorted(statistics.videos))  # the order of a file decides no draw
+    ordered = statistics.subset(sorted(statistics.videos))  # the order of a file decides no draw
     drawn = _over(_draws(len(statistics.videos), resamples=resamples, seed=seed), ordered.corpus)
     return {name: _middle(values) for name, values in drawn.items()}
 
@@ -44,7 +46,7 @@ def intervals(statistics: Statistics, *, resamples: int = RESAMPLES, seed: int =
 def compare(first: Side, second: Side, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Difference]:
     """Paired: both sides are scored on the same resampled videos. All must be of the same videos, in one order."""
     videos = len(first[0].videos)
-    ours, theirs = ([statistics.whole() for statistics in side] for side in (first, second))
+    ours, theirs = ([statistics.corpus_scores() for statistics in side] for side in (first, second))
     drawn = _over(
         _draws(videos, resamples=resamples, seed=seed),
         lambda times: _gap(*([statistics.corpus(times) for statistics in side] for side in (first, second))),
@@ -78,8 +80,8 @@ def _mean(scores: Sequence[Resampled], name: str) -> Floats:
 
 
 def _exchanged(first: Side, second: Side, *, resamples: int, seed: int) -> Resampled:
-    """Differences after the sides' sentences of each video were exchanged, or not, by the toss of a coin."""
-    both = [one.beside(other) for one, other in zip(first, second, strict=True)]
+    """Differences after the two predictions of each video were exchanged, or not, at random."""
+    both = [one.concat(other) for one, other in zip(first, second, strict=True)]
 
     def tossed(stay: Floats) -> Resampled:
         leave = 1 - stay

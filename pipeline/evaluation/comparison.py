@@ -39,7 +39,7 @@ def find_evaluations(name: str, *, seeds: bool) -> list[Evaluation]:
 
 
 def is_predictions(name: str) -> bool:
-    """A file of sentences, which must be scored before it can be compared."""
+    """A file of predictions, which must be scored before it can be compared."""
     path = Path(name)
     return path.is_file() and (path.suffix == ".jsonl" or not is_evaluation(read_json(path)))
 
@@ -55,7 +55,7 @@ def compare_evaluations(
             members.setdefault(labels[video], []).append(video)
 
     def between(videos: Sequence[str]) -> dict[str, Difference]:
-        sides: list[list[Statistics]] = [[one.statistics.of(videos) for one in side] for side in (first, second)]
+        sides: list[list[Statistics]] = [[one.statistics.subset(videos) for one in side] for side in (first, second)]
         return compare(*sides, resamples=resamples, seed=seed)
 
     return Comparison(

@@ -13,11 +13,7 @@ PREDICTIONS = (
     '{id: caption}, a COCO results list [{"image_id": id, "caption": caption}], the same as JSON lines, '
     "or predictions/<run>.json"
 )
-
-
 IDS = ("video_id", "image_id", "videoID", "id")  # the first that an entry has names its video
-
-
 TEXTS = ("caption", "captions", "enCap", "sentence")
 
 
@@ -27,10 +23,10 @@ def read_predictions(path: Path) -> tuple[str | None, dict[str, str]]:
     split = None
     if isinstance(value, dict) and isinstance(value.get("predictions"), dict | list):
         split, value = value.get("split"), value["predictions"]
-    said = captions_of(_one_each(value, path) if isinstance(value, list) else value)
-    if said is None:
+    captions = captions_of(_one_each(value, path) if isinstance(value, list) else value)
+    if captions is None:
         raise InputError(f"{path} holds no predictions; allowed are {PREDICTIONS}")
-    return split if isinstance(split, str) else None, said
+    return split if isinstance(split, str) else None, captions
 
 
 def _one_each(entries: list[Any], path: Path) -> dict[str, Any]:

@@ -44,7 +44,7 @@ TOKENS = re.compile(
 
 
 def tokenize(captions: Sequence[str]) -> list[str]:
-    """Lower-case words joined by single spaces, one string a caption."""
+    """Lower-case words joined by single spaces, one string per caption."""
     return [" ".join(_words(caption)) for caption in captions]
 
 

@@ -1,4 +1,4 @@
-"""What is known about a scored set of sentences, as a record that can be written, read again and compared."""
+"""The evaluation of a set of predictions as a record that can be written, read again and compared."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ class Evaluation:
     slices: dict[str, str] = field(default_factory=dict)  # video -> label
 
 
-def as_record(scores: Scores) -> dict[str, Any]:
+def as_record(scores: Scores, *, slices: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Per-video scores, and the counts of the metrics that do not follow from them."""
     record: dict[str, Any] = {"per_video": scores.per_video, "counts": _counts(scores.statistics)}
     record["provenance"] = scores.provenance
     if scores.spice_kinds:
         record["spice"] = scores.spice_kinds
+    labels = slices or {}
+    if known := {video: labels[video] for video in scores.per_video if video in labels}:
+        record["slices"] = known
     return record
 
 
@@ -42,7 +45,7 @@ def spice_means(scores: Scores) -> dict[str, float]:
 
 
 def _counts(statistics: Statistics) -> dict[str, dict[str, str]]:
-    """video -> metric -> numbers as one line, the way METEOR prints them: a line a video can be read by people."""
+    """video -> metric -> numbers as one line, the way METEOR prints them: one line per video can be read by people."""
     tables = {"BLEU": statistics.bleu, "METEOR": statistics.meteor}
     rows = {name: table.tolist() for name, table in tables.items() if table is not None}
     return {
@@ -106,6 +109,6 @@ def slice_scores(
     for label in sorted(set(slices.values())):
         members = [video for video in statistics.videos if slices.get(video) == label]
         if members:
-            scores = statistics.of(members).whole()
+            scores = statistics.subset(members).corpus_scores()
             found[label] = {name: scores[name] for name in metrics if name in scores}
     return found

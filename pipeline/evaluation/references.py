@@ -121,20 +121,23 @@ def _is_texts(captions: Any) -> bool:
 
 
 def same_videos(
-    said: Mapping[str, Mapping[str, str]], references: References, *, split: str | None, common: bool
+    predictions: Mapping[str, Mapping[str, str]], references: References, *, split: str | None, common: bool
 ) -> tuple[dict[str, dict[str, str]], References, list[str]]:
-    """Sets of sentences and references of the same videos, or an error that says how to get there; and remarks."""
+    """Sets of predictions and references of the same videos, or an error that says how to get there; and remarks."""
     if split:
         references = references.of_split(split)
     told = []
     if common:
-        both = [id_ for id_ in references.captions if all(id_ in one for one in said.values())]
-        told = [_left_out("predictions without references", one, references.captions) for one in said.values()]
+        both = [id_ for id_ in references.captions if all(id_ in one for one in predictions.values())]
+        told = [_left_out("predictions without references", one, references.captions) for one in predictions.values()]
         told += [_left_out("references without a prediction", references.captions, set(both))]
         references = references.of_videos(both)
     splits = sorted(set(references.splits.values()))
     hint = f"--split {'|'.join(splits)} scores one split, " if len(splits) > 1 else ""
-    sets = {name: {id_: one[id_] for id_ in references.captions} if common else dict(one) for name, one in said.items()}
+    sets = {
+        name: {id_: one[id_] for id_ in references.captions} if common else dict(one)
+        for name, one in predictions.items()
+    }
     for one in sets.values():
         check_ids(one, references.captions, hint=f"{hint}--common scores the videos that all files have")
     return sets, references, [line for line in told if line]

@@ -1,4 +1,4 @@
-"""All metrics of one sentence a video, against references about which everything was computed once."""
+"""All metrics of one hypothesis per video, against references that are indexed once."""
 
 from __future__ import annotations
 

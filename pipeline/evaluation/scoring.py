@@ -3,81 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.core import HERE, Executor, InputError, named
 from pipeline.evaluation.python_tokenizer import MEASURED, difference
+from pipeline.evaluation.record import remarks
 from pipeline.evaluation.scorer import CaptionScorer, Scores
-from pipeline.evaluation.tokenizer import tokenize
 from pipeline.evaluation.toolkit import MetricSettings, Tokenizer, Toolkit, open_toolkit
+
+CaptionGroups = Mapping[str, Sequence[str]]  # video -> its references
 
 
 def score(
     hypotheses: Mapping[str, str],
-    references: Mapping[str, Sequence[str]],
+    references: CaptionGroups,
     *,
     meteor: bool = True,
     tokenizer: Tokenizer = "ptb",
     spice: bool = False,
 ) -> Scores:
-    """All metrics of one sentence a video; `tokenizer="none"` takes words that are tokenised already."""
-
+    """All metrics of one sentence per video; `tokenizer="none"` takes words that are tokenised already."""
     settings = MetricSettings(tokenizer=tokenizer, meteor=meteor, spice=spice)
     return score_all(settings, {"": hypotheses}, references)[""]
 
 
 def score_all(
     settings: MetricSettings,
-    said: Mapping[str, Mapping[str, str]],
-    references: Mapping[str, Sequence[str]],
+    predictions: Mapping[str, Mapping[str, str]],
+    references: CaptionGroups,
     *,
     executor: Executor = HERE,
 ) -> dict[str, Scores]:
-    """Several sets of sentences about the same videos, by one tokeniser and one set of METEOR processes."""
-
-    for hypotheses in said.values():
+    """Several sets of predictions for the same videos, by one open toolkit."""
+    for hypotheses in predictions.values():
         check_ids(hypotheses, references)
-    with open_toolkit(settings, comparisons=len(said) * comparisons(references), executor=executor) as tools:
-        written = {video: [*(said[name][video] for name in said), *texts] for video, texts in references.items()}
-        tokenized = tools.tokenize_groups(written)
-        scorer = CaptionScorer({video: texts[len(said) :] for video, texts in tokenized.items()}, tools=tools)
-        facts = tools.provenance(references) | ({"remarks": list(tools.remarks)} if tools.remarks else {})
-        found = {}
-        for place, name in enumerate(said):
-            scores = scorer.score({video: tokenized[video][place] for video in said[name]})
-            if settings.tokenizer == "python":
-                off = off_by(scores, tools, written, tokenized, place=place, sets=len(said))
-                facts = facts | {"tokenizer_off_by": off}
-            found[name] = replace(scores, provenance=facts)
-    return found
+    with open_toolkit(settings, comparisons=len(predictions) * comparisons(references), executor=executor) as tools:
+        scorer = PredictionScorer(tools)
+        return {name: scorer.score(hypotheses, references) for name, hypotheses in predictions.items()}
 
 
-def off_by(
-    scores: Scores,
-    tools: Toolkit,
-    written: Mapping[str, Sequence[str]],
-    tokenized: Mapping[str, Sequence[str]],
-    *,
-    place: int = 0,
-    sets: int = 1,
-) -> dict[str, Any]:
-    """How far the Python tokeniser is from PTB: on these very captions when there is Java, else where it was measured.
-
-    Each video's captions begin with its sentences, one a set; that at `place` was scored.
-    """
-
-    if not tools.java:
-        return {"measured": MEASURED}
-    lines = iter(tokenize([text for texts in written.values() for text in texts], java=tools.java))
-    exact = {video: [next(lines) for _ in texts] for video, texts in written.items()}
-    by_ptb = CaptionScorer({video: texts[sets:] for video, texts in exact.items()})
-    theirs = by_ptb.score({video: texts[place] for video, texts in exact.items()}).corpus
-    found = difference(*([text for texts in table.values() for text in texts] for table in (tokenized, exact)))
-    return {"here": found | {"scores": {name: scores.corpus[name] - value for name, value in theirs.items()}}}
+@dataclass(frozen=True)
+class TokenizedReferences:
+    written: CaptionGroups
+    tokens: CaptionGroups
+    scorer: CaptionScorer
 
 
-def comparisons(references: Mapping[str, Sequence[str]]) -> int:
+class PredictionScorer:
+    """An open toolkit for any number of sets of predictions; what those of the same references share is done once."""
+
+    def __init__(self, tools: Toolkit) -> None:
+        self._tools = tools
+        self._references: TokenizedReferences | None = None
+        self._baseline: tuple[object, Scores] | None = None
+
+    def score(self, hypotheses: Mapping[str, str], references: CaptionGroups) -> Scores:
+        tokens = self._tokenize(hypotheses)
+        scores = self._prepare(references).scorer.score(tokens)
+        facts = self._tools.provenance(references)
+        if told := [*remarks(hypotheses, references), *self._tools.remarks]:
+            facts["remarks"] = told
+        if self._tools.settings.tokenizer == "python":
+            facts["tokenizer_off_by"] = self._off_by(scores, hypotheses, tokens, references)
+        return replace(scores, provenance=facts)
+
+    def score_baseline(self, caption: str, videos: Sequence[str], references: CaptionGroups) -> Scores:
+        """One tokenised caption for all videos; without SPICE, which takes half an hour."""
+        asked = (list(videos), references)
+        if self._baseline is None or self._baseline[0] != asked:
+            scores = self._prepare(references).scorer.score(dict.fromkeys(videos, caption), spice=False)
+            self._baseline = asked, scores
+        return self._baseline[1]
+
+    def _tokenize(self, hypotheses: Mapping[str, str]) -> dict[str, str]:
+        return dict(zip(hypotheses, self._tools.tokenize([*hypotheses.values()]), strict=True))
+
+    def _prepare(self, references: CaptionGroups) -> TokenizedReferences:
+        if self._references is None or self._references.written != references:
+            tokens = self._tools.tokenize_groups(references)
+            self._references = TokenizedReferences(references, tokens, CaptionScorer(tokens, tools=self._tools))
+        return self._references
+
+    def _off_by(
+        self, scores: Scores, hypotheses: Mapping[str, str], tokens: Mapping[str, str], references: CaptionGroups
+    ) -> dict[str, Any]:
+        """How far the Python tokeniser is from PTB: on these captions where there is Java, else as measured."""
+        if not self._tools.java:
+            return {"measured": MEASURED}
+        ptb = replace(self._tools, settings=MetricSettings(meteor=False), meteor=None, spice=None)
+        exact = PredictionScorer(ptb)
+        by_ptb, known = exact._tokenize(hypotheses), exact._prepare(references)
+        theirs = known.scorer.score({video: by_ptb[video] for video in references}).corpus
+        found = difference(_flat(tokens, self._prepare(references).tokens), _flat(by_ptb, known.tokens))
+        return {"here": found | {"scores": {name: scores.corpus[name] - value for name, value in theirs.items()}}}
+
+
+def _flat(hypotheses: Mapping[str, str], references: CaptionGroups) -> list[str]:
+    return [*hypotheses.values(), *(text for texts in references.values() for text in texts)]
+
+
+def comparisons(references: CaptionGroups) -> int:
+    """Pairs of a sentence and a reference."""
     return sum(len(texts) for texts in references.values())
 
 

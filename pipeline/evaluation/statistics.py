@@ -21,7 +21,7 @@ STAGES = np.array([1.0, 0.6, 0.8, 0.6])  # weights of exact, stem, synonym and p
 @dataclass(frozen=True)
 class Statistics:
     videos: Sequence[str]
-    bleu: Floats  # (videos, 10): n-grams that match, n-grams said, for 1..4; own and closest reference length
+    bleu: Floats  # (videos, 10): n-grams that match and in all, of orders 1..4; own and closest reference length
     meteor: Floats | None  # (videos, 23): what METEOR prints for a sentence
     means: Mapping[str, Floats]  # metric -> (videos,): metrics that are a mean over videos; absent ones are NaN
 
@@ -33,17 +33,17 @@ class Statistics:
             scores["METEOR"] = meteor_of_counts(times @ without_perfect_chunks(self.meteor))
         return scores | {name: _mean(values, times) for name, values in self.means.items()}
 
-    def whole(self) -> dict[str, float]:
+    def corpus_scores(self) -> dict[str, float]:
         return {name: float(value[0]) for name, value in self.corpus(np.ones((1, len(self.videos)))).items()}
 
-    def of(self, videos: Sequence[str]) -> Statistics:
+    def subset(self, videos: Sequence[str]) -> Statistics:
         """Of some of the videos, in the order asked for."""
         place = {video: position for position, video in enumerate(self.videos)}
         rows = [place[video] for video in videos]
         meteor = None if self.meteor is None else self.meteor[rows]
         return Statistics(videos, self.bleu[rows], meteor, {name: v[rows] for name, v in self.means.items()})
 
-    def beside(self, other: Statistics) -> Statistics:
+    def concat(self, other: Statistics) -> Statistics:
         """The videos of both as one corpus."""
         both = self.meteor is not None and other.meteor is not None
         meteor = np.concatenate([self.meteor, other.meteor]) if both else None

@@ -13,7 +13,7 @@ TIMEOUT = 120.0  # seconds until the next line; 60,000 captions take about two i
 
 
 def tokenize(captions: Sequence[str], *, java: JavaRuntime, timeout: float = TIMEOUT) -> list[str]:
-    """Lower-case words joined by single spaces, one string a caption, by one Java process for all of them."""
+    """Lower-case words joined by single spaces, one string per caption, by one Java process for all of them."""
     if not captions:
         return []
     options = ["edu.stanford.nlp.process.PTBTokenizer", "-preserveLines", "-lowerCase", "-encoding", "utf-8"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pipeline.metrics.ngram_vocabulary import MAX_ORDER, Floats, Ints, sum_by_order
-from pipeline.metrics.ngrams import Match, NgramIndex, as_index
+from pipeline.metrics.ngrams import NgramIndex, NgramMatch, as_index
 
 TINY, SMALL = 1e-15, 1e-9  # the convention's guards against division by zero
 _STEPS = np.arange(MAX_ORDER)
@@ -30,19 +30,19 @@ class BleuScorer:
         return bleu_of_counts(self.counts(videos, hypotheses))
 
     def counts(self, videos: Sequence[str], hypotheses: Sequence[str]) -> Floats:
-        """(hypotheses, 10): n-grams that match and n-grams said, of each order; own and closest reference length."""
+        """(hypotheses, 10): n-grams that match and n-grams in all, of each order; own and closest reference length."""
         match = self._index.match(videos, hypotheses)
-        said = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
-        return np.column_stack([self._correct(match), said, match.lengths, self._closest_lengths(match)])
+        total = np.maximum(match.lengths[:, None] - _STEPS, 0)  # (hypotheses, orders)
+        return np.column_stack([self._correct(match), total, match.lengths, self._closest_lengths(match)])
 
-    def _correct(self, match: Match) -> Floats:
+    def _correct(self, match: NgramMatch) -> Floats:
         """N-grams that are in a reference, each counted as often as in the reference that has it most often."""
         most = np.zeros(len(match.counts.gram), dtype=np.int64)
         np.maximum.at(most, match.left, self._index.counts.times[match.right])
         sentence, gram, times = match.counts
         return sum_by_order(sentence, gram, np.minimum(most, times), rows=len(match.lengths))
 
-    def _closest_lengths(self, match: Match) -> Ints:
+    def _closest_lengths(self, match: NgramMatch) -> Ints:
         """Of the references of each hypothesis' video; of two equally close the shorter."""
         index = self._index
         lengths = []
@@ -55,8 +55,8 @@ class BleuScorer:
 
 def bleu_of_counts(counts: Floats) -> Floats:
     """(..., orders) from counts (..., 10), of a sentence or summed over many."""
-    correct, said = counts[..., :MAX_ORDER], counts[..., MAX_ORDER : 2 * MAX_ORDER]
+    correct, total = counts[..., :MAX_ORDER], counts[..., MAX_ORDER : 2 * MAX_ORDER]
     ratio = (counts[..., -2] + TINY) / (counts[..., -1] + SMALL)
-    precision = np.cumprod((correct + TINY) / (said + SMALL), axis=-1)
+    precision = np.cumprod((correct + TINY) / (total + SMALL), axis=-1)
     brevity = np.exp(np.minimum(0.0, 1 - 1 / ratio))[..., None]
     return precision ** (1 / (_STEPS + 1)) * brevity

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.metrics.ngram_vocabulary import Floats, Ints, Vocabulary, sum_by_order
-from pipeline.metrics.ngrams import Match, NgramIndex, as_index, ranges
+from pipeline.metrics.ngram_vocabulary import Floats, Ints, NgramVocabulary, sum_by_order
+from pipeline.metrics.ngrams import NgramIndex, NgramMatch, as_index, ranges
 
 SIGMA = 6.0  # of the Gaussian penalty on the difference in length
 SCALE = 10.0
@@ -20,7 +20,7 @@ class DocumentFrequencies:
 
     documents: int
     counts: Ints  # by the number that `vocabulary` gives an n-gram
-    vocabulary: Vocabulary
+    vocabulary: NgramVocabulary
 
     @classmethod
     def of(cls, references: Mapping[str, Sequence[str]] | NgramIndex) -> DocumentFrequencies:
@@ -58,7 +58,7 @@ class CiderScorer:
         return corpus, dict(zip(hypotheses, scores.tolist(), strict=True))
 
     def score_each(self, videos: Sequence[str], hypotheses: Sequence[str]) -> Floats:
-        """One score a hypothesis; a video may have several, for instance samples and a greedy baseline."""
+        """One score per hypothesis; a video may have several, for instance samples and a greedy baseline."""
         match = self._index.match(videos, hypotheses)
         references = self._index.references[match.positions]  # (hypotheses,)
         asked, sentences = ranges(self._index.first[match.positions], references)  # (comparisons,)
@@ -66,7 +66,7 @@ class CiderScorer:
         likeness *= self._length_penalty(match.lengths[asked], sentences)
         return SCALE * np.bincount(asked, likeness, minlength=len(hypotheses)) / references
 
-    def _cosines(self, match: Match, asked: Ints, sentences: Ints) -> Floats:
+    def _cosines(self, match: NgramMatch, asked: Ints, sentences: Ints) -> Floats:
         """(comparisons, orders): clipped to the reference's weight, so that repeating a word gains nothing."""
         sentence, gram, times = match.counts
         ours, theirs = times * self._frequencies.idf(gram), self._weights[match.right]
@@ -76,7 +76,7 @@ class CiderScorer:
         scale = norms[asked] * self._norms[sentences]
         return np.divide(dots, scale, out=np.zeros_like(scale), where=scale > 0)
 
-    def _comparison_of(self, match: Match) -> Ints:
+    def _comparison_of(self, match: NgramMatch) -> Ints:
         """(pairs,) which comparison of a hypothesis with a reference each pair of equal n-grams belongs to."""
         references = self._index.references[match.positions]
         shift = np.cumsum(references) - references - self._index.first[match.positions]  # (hypotheses,)

@@ -93,7 +93,7 @@ class JavaProcess:
         self._lines: deque[bytes] = deque()
         self._tail = b""
         self._gone = False
-        self._said: deque[bytes] = deque(maxlen=STDERR_LINES)
+        self._stderr_lines: deque[bytes] = deque(maxlen=STDERR_LINES)
         self._process = _start(command, name=name)
         self._threads = [self._in_background(self._listen)]
 
@@ -148,7 +148,7 @@ class JavaProcess:
     def last_words(self) -> str:
         """What it said on stderr at the end."""
         self._threads[0].join(LAST_GASP)
-        return b"".join(self._said).decode(errors="replace").strip() or "it said nothing"
+        return b"".join(self._stderr_lines).decode(errors="replace").strip() or "it said nothing"
 
     def _read(self, deadline: float) -> bytes:
         stdout = _pipe(self._process.stdout)
@@ -164,7 +164,7 @@ class JavaProcess:
     def _listen(self) -> None:
         stderr = _pipe(self._process.stderr)
         with stderr:
-            self._said.extend(iter(lambda: stderr.readline(LONGEST_WORDS), b""))
+            self._stderr_lines.extend(iter(lambda: stderr.readline(LONGEST_WORDS), b""))
 
     def _end(self) -> str:
         try:
@@ -217,7 +217,7 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _write(stdin: IO[bytes], text: bytes, *, close: bool) -> None:
-    with suppress(BrokenPipeError, ValueError):  # dead or closed: whoever reads the answers reports it
+    with suppress(BrokenPipeError, ValueError):  # dead or closed: the reader of its answers reports it
         stdin.write(text)
         stdin.flush()
     if close:

@@ -50,7 +50,7 @@ class Meteor:
         return corpus, dict(zip(hypotheses, segments, strict=True))
 
     def statistics(self, pairs: Sequence[Pair]) -> list[str]:
-        """One line of counts a (hypothesis, references) pair, counted by all processes at once."""
+        """One line of counts per (hypothesis, references) pair, counted by all processes at once."""
         count = len(self.processes)
         with ThreadPoolExecutor(count) as pool:
             shares = [pool.submit(_count, process, pairs[n::count]) for n, process in enumerate(self.processes)]

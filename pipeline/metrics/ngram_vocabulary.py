@@ -38,14 +38,14 @@ class _Words(dict[str, int]):
         return number
 
 
-class Vocabulary:
+class NgramVocabulary:
     """Numbers for the n-grams of the sentences learnt; others get numbers of their own within one call."""
 
     def __init__(self) -> None:
         self._words = _Words()
         self._tables = [_Table() for _ in range(MAX_ORDER - 1)]
 
-    def copy(self) -> Vocabulary:
+    def copy(self) -> NgramVocabulary:
         return copy.deepcopy(self)
 
     def encode(self, sentences: Sequence[Sequence[str]], *, learn: bool) -> tuple[Ints, Ints]:

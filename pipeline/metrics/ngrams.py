@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.metrics.ngram_vocabulary import Ints, Vocabulary, pair, unpair
+from pipeline.metrics.ngram_vocabulary import Ints, NgramVocabulary, pair, unpair
 
 
-class Counts(NamedTuple):
+class NgramCounts(NamedTuple):
     """One entry for each distinct n-gram of a sentence."""
 
     sentence: Ints  # (entries,)
@@ -18,12 +18,12 @@ class Counts(NamedTuple):
     times: Ints  # (entries,) how often it occurs there
 
 
-class Match(NamedTuple):
+class NgramMatch(NamedTuple):
     """Hypotheses beside the references of their videos."""
 
     positions: Ints  # (hypotheses,) of their videos in the index
     lengths: Ints  # (hypotheses,) in words
-    counts: Counts  # of the hypotheses
+    counts: NgramCounts  # of the hypotheses
     left: Ints  # (pairs,) entry of `counts` ...
     right: Ints  # (pairs,) ... and entry of `NgramIndex.counts` with the same n-gram, of the same video
 
@@ -31,8 +31,8 @@ class Match(NamedTuple):
 class NgramIndex:
     """The references of all videos; entries are sorted by video, then n-gram, so that a join is a binary search."""
 
-    def __init__(self, references: Mapping[str, Sequence[str]], *, vocabulary: Vocabulary | None = None) -> None:
-        self.vocabulary = vocabulary.copy() if vocabulary else Vocabulary()
+    def __init__(self, references: Mapping[str, Sequence[str]], *, vocabulary: NgramVocabulary | None = None) -> None:
+        self.vocabulary = vocabulary.copy() if vocabulary else NgramVocabulary()
         self.videos = {video: position for position, video in enumerate(references)}
         self.references = np.array([len(captions) for captions in references.values()], dtype=np.int64)  # (videos,)
         self.first = np.cumsum(self.references) - self.references  # (videos,) number of its first sentence
@@ -43,16 +43,16 @@ class NgramIndex:
         keys = pair(video_of[counts.sentence], counts.gram)
         by_key = np.argsort(keys, kind="stable")
         self._keys = keys[by_key]
-        self.counts = Counts(*(column[by_key] for column in counts))
+        self.counts = NgramCounts(*(column[by_key] for column in counts))
 
-    def match(self, videos: Sequence[str], hypotheses: Sequence[str]) -> Match:
+    def match(self, videos: Sequence[str], hypotheses: Sequence[str]) -> NgramMatch:
         """Hypotheses of any of the videos, in any order; a video may come more than once."""
         sentences = [hypothesis.split() for hypothesis in hypotheses]
         lengths = np.array([len(words) for words in sentences], dtype=np.int64)
         positions = np.array([self.videos[video] for video in videos], dtype=np.int64)
         counts = _count(*self.vocabulary.encode(sentences, learn=False))
         left, right = self._join(pair(positions[counts.sentence], counts.gram))
-        return Match(positions, lengths, counts, left, right)
+        return NgramMatch(positions, lengths, counts, left, right)
 
     def document_frequencies(self) -> Ints:
         """In the references of how many videos each n-gram occurs, by its number."""
@@ -75,9 +75,9 @@ def ranges(first: Ints, counts: Ints) -> tuple[Ints, Ints]:
     return owner, (first - (np.cumsum(counts) - counts))[owner] + np.arange(len(owner))
 
 
-def _count(sentence: Ints, gram: Ints) -> Counts:
+def _count(sentence: Ints, gram: Ints) -> NgramCounts:
     keys, times = np.unique(pair(sentence, gram), return_counts=True)
-    return Counts(*unpair(keys), times)
+    return NgramCounts(*unpair(keys), times)
 
 
 def _first_of_run(values: Ints) -> Ints:

@@ -20,7 +20,7 @@ class RougeScorer:
         return (sum(each.values()) / len(each) if each else 0.0), each
 
     def score_each(self, videos: Sequence[str], hypotheses: Sequence[str]) -> list[float]:
-        """One score a hypothesis; a video may have several."""
+        """One score per hypothesis; a video may have several."""
         pairs = zip(videos, hypotheses, strict=True)
         return [rouge_l(text.split(" "), self._references[video]) for video, text in pairs]
 

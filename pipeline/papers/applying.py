@@ -22,7 +22,7 @@ def applied(name: str) -> str:
 
 
 def changes_of(name: str) -> Callable[[Any], None]:
-    """What `editing.edit_params` lets work on the document."""
+    """A change for `params.edit_params`."""
     from ruamel.yaml import YAML
 
     recipe = YAML(typ="rt").load(recipe_path(name).read_text())
@@ -39,11 +39,17 @@ def changes_of(name: str) -> Callable[[Any], None]:
     return change
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """(key, before, after) of what is not the same; entries of extract and train that come and go, by their names."""
+def differences(before: str, after: str) -> list[tuple[str, str, str]]:
+    """(key, before, after) of what differs in two texts of params.yaml.
+
+    Entries of extract and train that come and go are listed by their names.
+    """
+    from ruamel.yaml import YAML
+
     found = []
+    earlier, later = (YAML(typ="safe").load(text) for text in (before, after))
     for section in ("dataset", *SECTIONS):
-        old, new = before.get(section, {}), after.get(section, {})
+        old, new = earlier.get(section, {}), later.get(section, {})
         if section in ("extract", "train"):
             gone, come = [key for key in old if key not in new], [key for key in new if key not in old]
             found += [(section, ", ".join(gone) or "-", ", ".join(come) or "-")] if gone or come else []
@@ -62,7 +68,7 @@ def formers() -> Iterator[Path]:
 
 
 def keep_former(text: str) -> Path:
-    """Beside those before it: whoever tries several recipes gets back to their own file."""
+    """Beside those before it, so that after several recipes the first file can still be brought back."""
     place = next(path for path in formers() if not path.exists())
     write_text(place, text)
     return place
@@ -78,7 +84,7 @@ def undo(*, path: Path = PARAMS_FILE) -> Path:
 
 
 def _laid_out(entries: Mapping[str, Mapping[str, Any]]) -> Any:
-    """One value a line, lists and dictionaries inside on theirs: as params.yaml is written by hand."""
+    """One value per line, and lists and dictionaries within theirs, as params.yaml is written by hand."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
     document = CommentedMap()

@@ -41,7 +41,7 @@ GMAC = {  # of one row, counted or taken from the network's own publication
 
 @dataclass(frozen=True)
 class Clips:
-    """`count` videos of this length."""
+    """So many videos of this length."""
 
     count: int
     frames: int
@@ -49,7 +49,7 @@ class Clips:
 
 
 @dataclass(frozen=True)
-class Library:
+class DatasetSize:
     clips: Sequence[Clips]
     captions: int  # of training
     source: str
@@ -59,8 +59,8 @@ class Library:
         return sum(clips.count for clips in self.clips)
 
 
-def _published(videos: int, seconds: float, captions: int) -> Library:
-    return Library([Clips(videos, round(25 * seconds), seconds)], captions, "published sizes, 25 frames a second")
+def _published(videos: int, seconds: float, captions: int) -> DatasetSize:
+    return DatasetSize([Clips(videos, round(25 * seconds), seconds)], captions, "published sizes, 25 frames a second")
 
 
 PUBLISHED = {  # videos, mean seconds, training captions
@@ -86,7 +86,7 @@ class FeatureNeed:
 
 @dataclass(frozen=True)
 class Needs:
-    library: Library
+    size: DatasetSize
     features: list[FeatureNeed]
     row_gmac: float  # training of the main run
     all_gmac: float  # of every run
@@ -105,23 +105,23 @@ class Needs:
         return list(dict.fromkeys(names))
 
 
-def needs_of(recipe: Recipe, library: Library) -> Needs:
+def needs_of(recipe: Recipe, size: DatasetSize) -> Needs:
     def training(run: str) -> float:
         passes = sum(stage.epochs * _passes(stage) for stage in recipe.train[run].stages)
-        return library.captions * passes * recipe.recipe.caption_gmac
+        return size.captions * passes * recipe.recipe.caption_gmac
 
-    features = [_feature(name, entry, library) for name, entry in recipe.extract.items()]
-    return Needs(library, features, training(recipe.recipe.main), sum(map(training, recipe.train)))
+    features = [_feature(name, entry, size) for name, entry in recipe.extract.items()]
+    return Needs(size, features, training(recipe.recipe.main), sum(map(training, recipe.train)))
 
 
-def library_of(recipe: Recipe, dataset: Dataset, *, index: Path) -> Library:
+def dataset_size(recipe: Recipe, dataset: Dataset, *, index: Path) -> DatasetSize:
     """From the video index where it is of the recipe's own data set: after `dataset use` it may be of another still."""
     published = PUBLISHED[recipe.recipe.dataset, recipe.recipe.split]
     if dataset.name != recipe.recipe.dataset or not (index / INDEX_FILE).is_file():
         return published
     rows = read_index(index).rows.values()
     clips = [Clips(1, row.frames, row.duration) for row in rows if Path(row.path).is_relative_to(dataset.videos)]
-    return Library(clips, published.captions, f"{index}") if clips else published
+    return DatasetSize(clips, published.captions, f"{index}") if clips else published
 
 
 def row_count(sampling: Sampling, clips: Clips) -> int:
@@ -139,14 +139,20 @@ def gpu_hours(gmac: float) -> float:
     return gmac / GPU / 3600
 
 
-def _feature(name: str, entry: Extract, library: Library) -> FeatureNeed:
+def _feature(name: str, entry: Extract, size: DatasetSize) -> FeatureNeed:
     card = next(card for card in read_cards().values() if _same_network(card.params, entry))
     shapes = {output: card.taps[output] for output in entry.outputs}
-    rows = sum(clips.count * row_count(entry.sampling, clips) for clips in library.clips)
+    rows = sum(clips.count * row_count(entry.sampling, clips) for clips in size.clips)
     numbers = sum(prod(shape) for shape in shapes.values())
-    size = rows * numbers * np.dtype(entry.dtype).itemsize
     return FeatureNeed(
-        name, shapes, entry.weights, availability(entry.weights), card.licence, rows, size, rows * GMAC[entry.network]
+        name=name,
+        outputs=shapes,
+        weights=entry.weights,
+        state=availability(entry.weights),
+        licence=card.licence,
+        rows=rows,
+        bytes=rows * numbers * np.dtype(entry.dtype).itemsize,
+        gmac=rows * GMAC[entry.network],
     )
 
 
@@ -159,6 +165,6 @@ def _same_network(one: Extract, other: Extract) -> bool:
 
 
 def _passes(stage: Schedule) -> int:
-    """Of one caption in one epoch: with rewards a sentence is drawn and learnt from, and a greedy one said."""
+    """Of one caption in one epoch; self-critical training samples a caption, learns from it and decodes greedily."""
     learnt = BACKWARD if stage.cross_entropy or not stage.rewards else 0
     return learnt + (BACKWARD + 1 if stage.rewards else 0)

@@ -27,7 +27,7 @@ class Row(Section):
 
     row: str
     run: str
-    scores: list[float | None]  # one a metric of the table
+    scores: list[float | None]  # one per metric of the table
     commands: list[str] = Field(default=[])  # what makes it, where it is no run of the graph
 
 

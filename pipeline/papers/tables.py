@@ -35,7 +35,7 @@ class Made:
 @dataclass(frozen=True, kw_only=True)
 class Line:
     row: str
-    published: list[str]  # percent, one a metric
+    published: list[str]  # percent, one per metric
     run: str = ""
     ours: list[str]  # the same of the run, if there is one
     remarks: list[str]  # what differs, or the command that makes it

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from pipeline.core import Progress, fresh_folder
 from pipeline.data import VideoIndex
-from pipeline.report.clips import choose, detail, list_entry
+from pipeline.report.clip_entries import choose, detail, list_entry
 from pipeline.report.films import Film, read_film, unread_film
 from pipeline.report.overlays import wanted_frames
-from pipeline.report.results import HEADLINE, Captions, Run
+from pipeline.report.results import HEADLINE, Captions, ReportedRun
 
 
 def folder_beside(page: Path) -> Path:
@@ -27,7 +27,7 @@ def folder_beside(page: Path) -> Path:
 def write_videos(
     folder: Path,
     *,
-    runs: Sequence[Run],
+    runs: Sequence[ReportedRun],
     metrics: Sequence[str],
     captions: Captions,
     index: VideoIndex,
@@ -35,7 +35,6 @@ def write_videos(
     progress: Progress,
 ) -> int:
     """Publish all that the browser shows; `films` videos have pictures. Returns how many videos there are."""
-
     answered = {video for run in runs for video in run.answers.predictions}
     order = choose(answered, slices=captions.slices, count=len(answered))
     entries = []
@@ -54,7 +53,7 @@ def write_videos(
     return len(order)
 
 
-def film_of(video: str, *, runs: Sequence[Run], index: VideoIndex, wanted: bool) -> Film:
+def film_of(video: str, *, runs: Sequence[ReportedRun], index: VideoIndex, wanted: bool) -> Film:
     if not wanted:
         return unread_film(video, index=index, problem="no pictures: report.examples says how many videos have some")
     row = index.rows.get(video)
@@ -63,7 +62,9 @@ def film_of(video: str, *, runs: Sequence[Run], index: VideoIndex, wanted: bool)
     return read_film(video, index=index, wanted=sorted(needed))
 
 
-def contents(videos: Sequence[dict[str, Any]], *, runs: Sequence[Run], metrics: Sequence[str]) -> dict[str, Any]:
+def contents(
+    videos: Sequence[dict[str, Any]], *, runs: Sequence[ReportedRun], metrics: Sequence[str]
+) -> dict[str, Any]:
     about = [{"name": run.name, "untrained": ", ".join(run.untrained)} for run in runs]
     return {"runs": about, "metrics": [*metrics], "headline": HEADLINE, "videos": videos}
 
@@ -73,13 +74,18 @@ def _write(folder: Path, name: str, value: dict[str, Any]) -> None:
     (folder / f"{name}.js").write_text(call)
 
 
-def inside(entries: Sequence[dict[str, Any]], *, runs: Sequence[Run]) -> str:
+def inside(entries: Sequence[dict[str, Any]], *, runs: Sequence[ReportedRun]) -> str:
     """The same as one JSON text for a page that has everything inside; nothing in it can end its script element."""
     return json.dumps(contents(entries, runs=runs, metrics=[])).replace("<", "\\u003c")
 
 
 def whole_entry(
-    video: str, *, runs: Sequence[Run], captions: Captions, index: VideoIndex, film: Callable[..., Film] = film_of
+    video: str,
+    *,
+    runs: Sequence[ReportedRun],
+    captions: Captions,
+    index: VideoIndex,
+    film: Callable[..., Film] = film_of,
 ) -> dict[str, Any]:
     """A video with its detail and its picture inside."""
     shown = film(video, runs=runs, index=index, wanted=True)

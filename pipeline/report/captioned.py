@@ -1,4 +1,4 @@
-"""The page of `framescribe caption VIDEO...`: frames, the sentence, and where each word looked, all in one file."""
+"""The page of `framescribe caption VIDEO...`: frames, the caption and its attention per word, all in one file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Any
 from pipeline.captioning import Captioned
 from pipeline.report.browser import inside, whole_entry
 from pipeline.report.page import page_environment, scripts_of, source_of
-from pipeline.report.results import Captions, Evaluation, Prediction, Predictions, Run, Scores
+from pipeline.report.results import (
+    Captions,
+    PredictionEntry,
+    PredictionFile,
+    ReportedEvaluation,
+    ReportedRun,
+    ReportedScores,
+)
 from pipeline.results import without_attention
 
 
@@ -31,20 +38,22 @@ def render(captioned: Captioned, *, dataset: str) -> str:
 
 
 def trained_on(record: dict[str, Any], *, dataset: str) -> str:
-    """So that nobody takes a demo's words for the truth about their video."""
+    """What limits the captions, so that a demo's are not taken for more than they are."""
     words = len(record["vocabulary"]) - 4  # without the special ones
     untrained = sorted({facts["store"] for facts in record["features"].values() if facts["untrained"]})
     told = f"Trained on {dataset}: it knows {words} words and can say nothing else."
     return f"{told} Untrained features: {', '.join(untrained)}." if untrained else told
 
 
-def _run(captioned: Captioned) -> Run:
-    said = {video: Prediction.model_validate(each) for video, each in without_attention(captioned.captions).items()}
-    return Run(
+def _run(captioned: Captioned) -> ReportedRun:
+    said = {
+        video: PredictionEntry.model_validate(each) for video, each in without_attention(captioned.captions).items()
+    }
+    return ReportedRun(
         name=captioned.record["run"],
-        scores=Scores(scores={}),
-        answers=Predictions(split="own", looks=captioned.facts, predictions=said),
-        evaluation=Evaluation(),
+        scores=ReportedScores(scores={}),
+        answers=PredictionFile(split="own", looks=captioned.facts, predictions=said),
+        evaluation=ReportedEvaluation(),
         curves={},
         record=captioned.record,
         looks=captioned.attention,

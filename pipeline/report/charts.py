@@ -12,7 +12,7 @@ TITLES = {
     "train_loss": "Training loss",
     "val_cider": "Validation CIDEr-D",
     "val_loss": "Validation loss",
-    "reward": "Reward of drawn sentences",
+    "reward": "Reward of sampled captions",
 }
 
 Points = Sequence[tuple[float, float]]
@@ -33,7 +33,7 @@ class Dot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class Curve:
     name: str
     color: int
     path: str
@@ -47,10 +47,10 @@ class Chart:
     key: str
     title: str
     description: str
-    lines: list[Line]
+    lines: list[Curve]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
-    table: list[tuple[str, list[str]]]  # epoch, one cell a run: the same numbers for a screen reader
+    table: list[tuple[str, list[str]]]  # epoch, one cell per run: the same numbers for a screen reader
     axis: str = "epoch"
     width: int = WIDTH
     height: int = HEIGHT
@@ -113,7 +113,7 @@ def _line(
     x_range: tuple[float, float],
     y_range: tuple[float, float],
     axis: str,
-) -> Line:
+) -> Curve:
     dots = [
         Dot(
             x=_x(epoch, x_range),
@@ -123,7 +123,7 @@ def _line(
         )
         for epoch, value in points
     ]
-    return Line(name=name, color=color, path=" ".join(f"{dot.x:g},{dot.y:g}" for dot in dots), dots=dots)
+    return Curve(name=name, color=color, path=" ".join(f"{dot.x:g},{dot.y:g}" for dot in dots), dots=dots)
 
 
 def _x(epoch: float, limits: tuple[float, float]) -> float:

@@ -1,4 +1,4 @@
-"""The pictures of a video: frames spread over its time and those that words looked at, side by side in a JPEG."""
+"""The pictures of a video: frames spread over its time and those that words attend to, side by side in a JPEG."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ def no_film(problem: str, *, size: tuple[int, int] = (4, 3), duration: float = 0
 
 def read_film(video: str, *, index: VideoIndex, wanted: Sequence[int] = ()) -> Film:
     """A video that cannot be read any more costs its pictures, not the report."""
-
     row = index.rows.get(video)
     if row is None:
         return no_film("not in the video index")
@@ -95,7 +94,7 @@ def thumbnail(frame: np.ndarray) -> Image.Image:
 
 
 def side_by_side(pictures: Sequence[Image.Image]) -> bytes:
-    """One file a video: a browser fetches and decodes it once, and each frame is a part of it."""
+    """One file per video: a browser fetches and decodes it once, and each frame is a part of it."""
     width, height = pictures[0].size
     sheet = Image.new("RGB", (width * len(pictures), height))
     for place, picture in enumerate(pictures):

@@ -1,4 +1,4 @@
-"""Where words looked as the page draws it: parts of a frame as shares of its sides, weights in thousandths.
+"""Attention maps as the page draws them: parts of a frame as shares of its sides, weights in thousandths.
 
 `views` turns the arrays of `pipeline.results.attention_maps` into plain lists; frames are numbers of pictures in the
 video's film.
@@ -15,11 +15,11 @@ from pipeline.results import AttentionMaps
 
 BOXES = 3  # of a frame: the strongest; the others would hide the picture
 
-Part = tuple[float, float, float, float]  # left, top, right, bottom, as shares of the frame
-Size = tuple[int, int]  # width, height in pixels
+FramePart = tuple[float, float, float, float]  # left, top, right, bottom, as shares of the frame
+FrameSize = tuple[int, int]  # width, height in pixels
 
 
-def seen_part(preprocessing: Mapping[str, Any], size: Size) -> Part:
+def seen_part(preprocessing: Mapping[str, Any], size: FrameSize) -> FramePart:
     """What a network saw of a frame: preprocessing cuts the middle out of most pictures."""
     resized = _resized(preprocessing, size)
     if resized is None:
@@ -34,12 +34,12 @@ def seen_part(preprocessing: Mapping[str, Any], size: Size) -> Part:
     return _part(round((resized[0] - crop) / 2), round((resized[1] - crop) / 2), crop, resized)
 
 
-def _part(left: float, top: float, side: float, size: Size) -> Part:
+def _part(left: float, top: float, side: float, size: FrameSize) -> FramePart:
     edges = (left / size[0], top / size[1], (left + side) / size[0], (top + side) / size[1])
     return tuple(round(min(1.0, max(0.0, edge)), 4) for edge in edges)  # type: ignore[return-value]
 
 
-def _resized(preprocessing: Mapping[str, Any], size: Size) -> Size | None:
+def _resized(preprocessing: Mapping[str, Any], size: FrameSize) -> FrameSize | None:
     wanted = preprocessing.get("resize_short_side", preprocessing.get("resize"))
     if isinstance(wanted, list | tuple) and len(wanted) == 2:
         return int(wanted[1]), int(wanted[0])  # height and width are given, whatever the picture's shape
@@ -63,7 +63,7 @@ def views(
     looks: AttentionMaps,
     *,
     facts: Mapping[str, Any],
-    size: Size,
+    size: FrameSize,
     duration: float,
     picture: Callable[[int], int],
     moment: Callable[[float], int],
@@ -121,7 +121,7 @@ def _refocus(weights: np.ndarray, moments: np.ndarray, moment: Callable[[float],
     }
 
 
-def _regions(looks: AttentionMaps, size: Size, picture: Callable[[int], int]) -> list[list[dict[str, Any]]]:
+def _regions(looks: AttentionMaps, size: FrameSize, picture: Callable[[int], int]) -> list[list[dict[str, Any]]]:
     """word -> frame that it chose -> its strongest boxes."""
     scale = np.array([*size, *size], dtype=np.float64)
     shares = (looks["boxes"] / scale).clip(0, 1).round(4)  # (M, N, 4)

@@ -13,11 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.papers import PaperTable
 from pipeline.report.charts import Chart, chart
-from pipeline.report.features import StoreFacts
 from pipeline.report.figures import make_figures
-from pipeline.report.library import Library
-from pipeline.report.results import HEADLINE, Captions, MissingRun, Run, metric_names
-from pipeline.report.seeds import seed_rows
+from pipeline.report.index_summary import IndexSummary
+from pipeline.report.results import HEADLINE, Captions, MissingRun, ReportedRun, metric_names
+from pipeline.report.seed_rows import seed_rows
+from pipeline.report.store_facts import StoreFacts
 
 SCRIPTS = ("views.js", "browser.js")
 LISTED = 12  # entries of a list that provenance spells out: a vocabulary is longer
@@ -30,7 +30,7 @@ class Cell:
 
     value: float | None
     gain: float | None = None  # above the baseline
-    interval: tuple[float, float] | None = None  # 95 %, of the videos drawn again
+    interval: tuple[float, float] | None = None  # 95 %, over resampled videos
     share: float = 0.0  # of the largest value in its column or table, 0 to 1
     best: bool = False
 
@@ -38,11 +38,11 @@ class Cell:
 def render(
     *,
     dataset: str,
-    runs: Sequence[Run],
+    runs: Sequence[ReportedRun],
     missing: Sequence[MissingRun],
     captions: Captions,
     statistics: dict[str, Any],
-    library: Library,
+    library: IndexSummary,
     stores: Sequence[StoreFacts],
     videos: int,
     folder: str,
@@ -115,12 +115,12 @@ def source_of(environment: Environment, name: str) -> str:
     return loader.get_source(environment, name)[0] if loader else ""
 
 
-def page_metrics(runs: Sequence[Run]) -> list[str]:
+def page_metrics(runs: Sequence[ReportedRun]) -> list[str]:
     """The headline first, where a phone shows it without scrolling."""
     return sorted(metric_names([run.scores.scores for run in runs]), key=lambda name: name != HEADLINE)
 
 
-def video_metrics(runs: Sequence[Run]) -> list[str]:
+def video_metrics(runs: Sequence[ReportedRun]) -> list[str]:
     """What single videos are scored by; BLEU of one sentence says little but at its highest order."""
     found = metric_names([scores for run in runs for scores in run.evaluation.per_video.values()])
     return sorted(
@@ -128,8 +128,8 @@ def video_metrics(runs: Sequence[Run]) -> list[str]:
     )
 
 
-def score_rows(runs: Sequence[Run]) -> list[list[Cell]]:
-    """A row of cells a run, a cell a metric."""
+def score_rows(runs: Sequence[ReportedRun]) -> list[list[Cell]]:
+    """One row per run, one cell per metric."""
     base = _baseline(runs)
     metrics = page_metrics(runs)
     columns = [_column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in metrics]
@@ -142,8 +142,8 @@ def score_rows(runs: Sequence[Run]) -> list[list[Cell]]:
     ]
 
 
-def slice_rows(runs: Sequence[Run]) -> dict[str, list[Cell]]:
-    """slice -> a cell a run; one colour scale over the whole table."""
+def slice_rows(runs: Sequence[ReportedRun]) -> dict[str, list[Cell]]:
+    """slice -> one cell per run; one colour scale over the whole table."""
     names = sorted({name for run in runs for name in run.scores.slices})
     values = {name: [run.scores.slices.get(name, {}).get(HEADLINE) for run in runs] for name in names}
     largest = max((value for row in values.values() for value in row if value is not None), default=0.0)
@@ -166,7 +166,7 @@ def _column(values: Sequence[float | None], base: float | None, *, largest: floa
     ]
 
 
-def charts(runs: Sequence[Run]) -> list[Chart]:
+def charts(runs: Sequence[ReportedRun]) -> list[Chart]:
     columns = list(dict.fromkeys(column for run in runs for column in run.curves))
     colors = {run.name: position for position, run in enumerate(runs)}
     kept = {run.name: float(run.record["best_epoch"]) for run in runs if "best_epoch" in run.record}
@@ -196,20 +196,20 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _baseline(runs: Sequence[Run]) -> dict[str, float]:
+def _baseline(runs: Sequence[ReportedRun]) -> dict[str, float]:
     return next((run.scores.most_frequent_caption for run in runs if run.scores.most_frequent_caption), {})
 
 
-def _baseline_caption(runs: Sequence[Run]) -> str:
+def _baseline_caption(runs: Sequence[ReportedRun]) -> str:
     return next((str(run.evaluation.baseline["caption"]) for run in runs if "caption" in run.evaluation.baseline), "")
 
 
-def _leader(runs: Sequence[Run]) -> Run | None:
+def _leader(runs: Sequence[ReportedRun]) -> ReportedRun | None:
     scored = [run for run in runs if HEADLINE in run.scores.scores]
     return max(scored, key=lambda run: run.scores.scores[HEADLINE], default=None)
 
 
-def _slice_sizes(runs: Sequence[Run], captions: Captions) -> dict[str, int]:
+def _slice_sizes(runs: Sequence[ReportedRun], captions: Captions) -> dict[str, int]:
     """How many of the captioned videos each slice has."""
     videos = {video for run in runs for video in run.answers.predictions}
     sizes: dict[str, int] = {}

@@ -9,18 +9,43 @@ from typing import Any
 from pipeline.core import Console, InputError, write_bytes
 from pipeline.data import VideoIndex, read_index
 from pipeline.papers import PaperTable
-from pipeline.params import Report
-from pipeline.report import browser, features, library, origin, page, results
-from pipeline.report.results import Captions, MissingRun, Run, Scores, Sources, metric_names, missing_runs, read_scores
-from pipeline.report.tables import write_tables
+from pipeline.params import Params, Report
+from pipeline.report import browser, index_summary, origin, page, results, store_facts
+from pipeline.report.csv_tables import write_tables
+from pipeline.report.paper_tables import read_tables
+from pipeline.report.results import (
+    Captions,
+    MissingRun,
+    ReportedRun,
+    ReportedScores,
+    Sources,
+    metric_names,
+    missing_runs,
+    read_scores,
+)
 
 PAGE = Path("report/index.html")
-
-
 TABLES = Path("tables")
-
-
 BASELINE = "most frequent caption"
+
+
+def report_project(params: Params, *, out: Path = PAGE, show_only: bool = False, console: Console) -> dict[str, Any]:
+    """The page of the runs of params.yaml; with `show_only` its tables on the terminal, and nothing is rebuilt."""
+    sources = Sources()
+    papers = read_tables(params, sources=sources)
+    if show_only:
+        return show(list(params.train), sources=sources, page=out, papers=papers, console=console)
+    return make_report(
+        dataset=params.dataset.name,
+        runs=list(params.train),
+        extractors=list(params.extract),
+        sources=sources,
+        out=out,
+        tables=TABLES,
+        params=params.report,
+        papers=papers,
+        console=console,
+    )
 
 
 def make_report(
@@ -36,7 +61,6 @@ def make_report(
     console: Console,
 ) -> dict[str, Any]:
     """Write the page of all `runs` that were evaluated, and their `tables`; name the command that makes each other."""
-
     found, missing = results.read_runs(runs, sources=sources)
     captions, index = results.read_captions(sources.captions), read_index(sources.index)
     statistics = sources.captions / "statistics.json"
@@ -48,8 +72,8 @@ def make_report(
         missing=missing,
         captions=captions,
         statistics=results.read_json(statistics, stage="assemble") if statistics.is_file() else {},
-        library=library.summarise(index),
-        stores=features.read_stores(extractors, folder=sources.features),
+        library=index_summary.summarise(index),
+        stores=store_facts.read_stores(extractors, folder=sources.features),
         videos=videos,
         folder=folder.name,
         origin=origin.code_version(Path(__file__).parent),
@@ -65,9 +89,8 @@ def make_report(
 
 
 def _write_videos(
-    folder: Path, runs: Sequence[Run], captions: Captions, index: VideoIndex, *, films: int, console: Console
+    folder: Path, runs: Sequence[ReportedRun], captions: Captions, index: VideoIndex, *, films: int, console: Console
 ) -> int:
-
     answered = {video for run in runs for video in run.answers.predictions}
     with console.progress("report", len(answered)) as progress:
         return browser.write_videos(
@@ -85,7 +108,6 @@ def show(
     runs: Sequence[str], *, sources: Sources, page: Path, papers: Sequence[PaperTable] = (), console: Console
 ) -> dict[str, Any]:
     """The table of scores, the papers' tables, and where the page is."""
-
     if not page.is_file():
         raise InputError(f"there is no report at {page}", hint="dvc repro report")
     missing = missing_runs(runs, sources=sources)
@@ -98,8 +120,7 @@ def show(
     return {"page": str(page), "scores": {name: found.scores for name, found in scores.items()}}
 
 
-def _print_scores(scores: dict[str, Scores], console: Console) -> None:
-
+def _print_scores(scores: dict[str, ReportedScores], console: Console) -> None:
     baseline = next((found.most_frequent_caption for found in scores.values() if found.most_frequent_caption), {})
     tables = {BASELINE: baseline} | {name: found.scores for name, found in scores.items()}
     metrics = metric_names(list(tables.values()))

@@ -42,21 +42,21 @@ class Captions(_Lenient):
     slices: dict[str, str] = {}
 
 
-class Prediction(_Lenient):
+class PredictionEntry(_Lenient):
     caption: str
     log_prob: float | None = None
     words: list[str] = []
 
 
-class Predictions(_Lenient):
+class PredictionFile(_Lenient):
     split: str = "test"
-    looks: dict[str, Any] = {}  # what the looks of all videos share
-    predictions: dict[str, Prediction]
+    looks: dict[str, Any] = {}  # what the attention maps of all videos share
+    predictions: dict[str, PredictionEntry]
 
 
-class Scores(_Lenient):
+class ReportedScores(_Lenient):
     scores: dict[str, float]
-    intervals: dict[str, tuple[float, float]] = {}  # 95 %, videos drawn again
+    intervals: dict[str, tuple[float, float]] = {}  # 95 %, over resampled videos
     spice: dict[str, float] = {}  # kind of fact -> mean F score
     most_frequent_caption: dict[str, float] = {}
     slices: dict[str, dict[str, float]] = {}
@@ -67,28 +67,28 @@ class MaskCurves(_Lenient):
     """What `framescribe mask` wrote."""
 
     ratios: list[float]
-    modules: dict[str, dict[str, list[float]]]  # module -> metric -> a value a ratio
+    modules: dict[str, dict[str, list[float]]]  # module -> metric -> one value per ratio
     videos: int = 0
 
 
-class Evaluation(_Lenient):
+class ReportedEvaluation(_Lenient):
     per_video: dict[str, dict[str, float]] = {}
     baseline: dict[str, Any] = {}
     provenance: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class ReportedRun:
     """One trained captioner with everything known about it."""
 
     name: str
-    scores: Scores
-    answers: Predictions
-    evaluation: Evaluation
+    scores: ReportedScores
+    answers: PredictionFile
+    evaluation: ReportedEvaluation
     curves: dict[str, list[tuple[float, float]]]  # column -> (epoch, value)
     record: dict[str, Any]  # runs/<run>/run.json
     mask: MaskCurves | None = None
-    looks: dict[str, AttentionMaps] = field(default_factory=dict)  # video -> where the words of its sentence looked
+    looks: dict[str, AttentionMaps] = field(default_factory=dict)  # video -> attention per word of its caption
 
     @property
     def features(self) -> dict[str, dict[str, Any]]:
@@ -114,7 +114,7 @@ class MissingRun:
         return f"dvc repro evaluate@{self.name}"
 
 
-def read_runs(names: Sequence[str], *, sources: Sources) -> tuple[list[Run], list[MissingRun]]:
+def read_runs(names: Sequence[str], *, sources: Sources) -> tuple[list[ReportedRun], list[MissingRun]]:
     """The runs that were evaluated, and those of `params.yaml` that were not yet."""
     missing = missing_runs(names, sources=sources)
     absent = {run.name for run in missing}
@@ -130,15 +130,17 @@ def _absent(name: str, *, sources: Sources) -> Path | None:
     return next((path for path in needed if not path.is_file()), None)
 
 
-def _read_run(name: str, *, sources: Sources) -> Run:
+def _read_run(name: str, *, sources: Sources) -> ReportedRun:
     evaluation = sources.evaluation / f"{name}.json"
     record = sources.runs / name / "run.json"
     mask = sources.metrics / name / "mask.json"
-    return Run(
+    return ReportedRun(
         name=name,
         scores=read_scores(name, sources=sources),
-        answers=read_as(Predictions, sources.predictions / f"{name}.json", stage=f"caption@{name}"),
-        evaluation=read_as(Evaluation, evaluation, stage=f"evaluate@{name}") if evaluation.is_file() else Evaluation(),
+        answers=read_as(PredictionFile, sources.predictions / f"{name}.json", stage=f"caption@{name}"),
+        evaluation=read_as(ReportedEvaluation, evaluation, stage=f"evaluate@{name}")
+        if evaluation.is_file()
+        else ReportedEvaluation(),
         curves=read_curves(sources.metrics / name / "curves.csv"),
         record=read_json(record, stage=f"train@{name}") if record.is_file() else {},
         mask=read_as(MaskCurves, mask, stage=f"train@{name}") if mask.is_file() else None,
@@ -146,8 +148,8 @@ def _read_run(name: str, *, sources: Sources) -> Run:
     )
 
 
-def read_scores(name: str, *, sources: Sources) -> Scores:
-    return read_as(Scores, sources.metrics / name / "scores.json", stage=f"evaluate@{name}")
+def read_scores(name: str, *, sources: Sources) -> ReportedScores:
+    return read_as(ReportedScores, sources.metrics / name / "scores.json", stage=f"evaluate@{name}")
 
 
 def read_captions(folder: Path) -> Captions:
@@ -178,10 +180,10 @@ def _number(cell: str | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-Record = TypeVar("Record", bound=BaseModel)
+FileModel = TypeVar("FileModel", bound=BaseModel)
 
 
-def read_as(kind: type[Record], path: Path, *, stage: str) -> Record:
+def read_as(kind: type[FileModel], path: Path, *, stage: str) -> FileModel:
     try:
         return kind.model_validate(read_json(path, stage=stage))
     except ValidationError as error:

@@ -1,5 +1,5 @@
 "use strict";
-// Draws a video: film, sentences, and where each word looked. All text becomes text nodes, never markup.
+// Draws a video: film, captions, and attention per word. All text becomes text nodes, never markup.
 const draw = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const fill = (node, attributes, children) => {
@@ -61,7 +61,7 @@ const draw = (() => {
     return el("td", { class: "share", style: `--share:${weight / 1000}` }, percent(weight));
   });
 
-  // The table: a word a row; its time, its choice of views or layers.
+  // The table: one row per word; its time, its choice of views or layers.
   const wordTable = (video, film, look, name) => {
     const tables = [look.view, look.layer].filter(Boolean);
     if (!look.time && !tables.length) return null;
@@ -75,7 +75,7 @@ const draw = (() => {
       const weights = look.time?.[place] || [];
       const best = strongest(weights);
       const looked = weights.some((weight) => weight > 0);
-      const label = looked ? `${word}: strongest ${when(look, best)}, ${percent(weights[best])}` : `${word}: without a look`;
+      const label = looked ? `${word}: strongest ${when(look, best)}, ${percent(weights[best])}` : `${word}: no attention`;
       return el("tr", {}, el("th", { scope: "row" }, word),
         look.time ? el("td", { class: "wide" }, timeline(weights, look.edges, peak, label)) : null,
         look.time ? el("td", {}, looked ? [when(look, best), " ", el("span", { class: "soft" }, percent(weights[best]))] : "–") : null,
@@ -100,9 +100,9 @@ const draw = (() => {
     const chosen = (look.regions || []).map((frames, place) => [look.words[place], frames.map((each) =>
       frame(film, each.frame, `${look.words[place]}, ${describeBoxes(each, film)}`, boxes(each.boxes)))]).filter((item) => item[1].length);
     return [
-      figures("Places", look.time ? "The frame chosen for each word and where in it the word looked; the outline is what the network saw."
-        : "Where each word looked, the same in all frames; the outline is what the network saw.", placed),
-      figures("The same places in all frames", "Where the spatio-temporal view looked.", shared),
+      figures("Places", look.time ? "The frame with most attention of each word, and the attention map on it; the outline is what the network saw."
+        : "The attention map of each word, the same in all frames; the outline is what the network saw.", placed),
+      figures("The same places in all frames", "Attention of the spatio-temporal view.", shared),
       figures("Regions", "The frames chosen for each word and their strongest regions.", chosen),
     ];
   };
@@ -148,7 +148,7 @@ const draw = (() => {
       more.length ? el("details", {}, el("summary", {}, `${more.length} more`), list(more)) : null) : null;
   };
 
-  // The whole card; the film and the looks come when `load` has them.
+  // The whole card; the film and the attention maps come when `load` has them.
   const card = (entry, number, page, load) => {
     const title = `clip-${number}-title`;
     const film = el("div", { class: "filmplace" });
@@ -167,7 +167,7 @@ const draw = (() => {
       if (detail.film.duration) clip.firstChild.append(el("span", { class: "soft" }, seconds(detail.film.duration)));
       panels.replaceChildren(...detail.looks.map((look) => {
         const name = page.runs[look.run].name;
-        const panel = el("details", { class: "looked" }, el("summary", {}, "Where each word looked: ", el("span", { class: `run c${look.run % 8}` }, name)));
+        const panel = el("details", { class: "looked" }, el("summary", {}, "Attention per word: ", el("span", { class: `run c${look.run % 8}` }, name)));
         panel.addEventListener("toggle", () => {
           if (panel.open && panel.children.length === 1) panel.append(...looked(entry.id, detail, look, name).flat().filter(Boolean));
         });

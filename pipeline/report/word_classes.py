@@ -70,7 +70,7 @@ def _stem(word: str) -> str:
 
 
 @dataclass(frozen=True)
-class Counts:
+class WordCounts:
     """Words of one source."""
 
     name: str
@@ -81,14 +81,14 @@ class Counts:
         return sum(each == kind for _, each, _ in self.words)
 
 
-def count_words(name: str, captions: Iterable[str], lexicon: Lexicon) -> Counts:
+def count_words(name: str, captions: Iterable[str], lexicon: Lexicon) -> WordCounts:
     """As figure 5 of STaTS: without the five most frequent words, the 20 most frequent verbs and nouns."""
-    said = [words_of(caption) for caption in captions]
-    counted = Counter(pair for words in said for pair in zip(words, lexicon.classes(words), strict=True))
+    texts = [words_of(caption) for caption in captions]
+    counted = Counter(pair for words in texts for pair in zip(words, lexicon.classes(words), strict=True))
     total = sum(counted.values()) or 1
     shares = dict.fromkeys(CLASSES, 0.0)
     for (_, kind), times in counted.items():
         shares[kind] += times / total
     ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
     content = [(word, kind, times) for (word, kind), times in ranked if kind in ("verb", "noun")]
-    return Counts(name, content[SKIPPED : SKIPPED + SHOWN], shares)
+    return WordCounts(name, content[SKIPPED : SKIPPED + SHOWN], shares)

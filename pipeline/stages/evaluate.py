@@ -1,4 +1,4 @@
-"""Score a run's sentences against the references, beside always saying the most frequent training caption.
+"""Score a run's predictions against the references, beside the most frequent training caption for every video.
 
 Several runs share METEOR's tables and the baseline; on a cluster each worker has some of the runs.
 Or any file of predictions against any file of references: COCO results, the data sets' own annotations, JSON, JSONL.
@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pipeline import evaluation
+from pipeline import evaluation, params
 from pipeline.core import Console, InProcess, UsageError
 
 OF_FILES = ("predictions", "references", "out", "split", "common", "no_meteor", "no_spice", "tokenizer", "resamples")
@@ -36,19 +36,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
     machine = args.machine()
     # On one machine METEOR's own processes and SPICE's own threads are at work on all cores.
     executor = machine.executor if machine.is_cluster else InProcess()
     given = [name for name in OF_FILES if getattr(args, name) is not None and getattr(args, name) is not False]
-    if args.runs and not given:
-        return evaluation.evaluate_named_runs(args.runs, executor, console)
-    if args.predictions and args.references and not args.runs:
-        return evaluation.evaluate_files(args, executor, console)
-    if args.runs:
+    if args.runs and given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(
             f"{options}: goes with both --predictions and --references, not with RUN",
             hint="runs are scored as `evaluate` in params.yaml says",
         )
-    raise UsageError("give either RUN, or both --predictions and --references", hint="framescribe evaluate --help")
+    if args.runs:
+        found = evaluation.evaluate_runs(args.runs, params=params.load_params(), executor=executor, console=console)
+        return found[args.runs[0]] if len(args.runs) == 1 else {"runs": found}
+    if not args.predictions or not args.references:
+        raise UsageError("give either RUN, or both --predictions and --references", hint="framescribe evaluate --help")
+    return evaluation.evaluate_files(
+        args.predictions,
+        args.references,
+        settings=evaluation.MetricSettings(
+            tokenizer=args.tokenizer or "ptb", meteor=not args.no_meteor, spice=not args.no_spice
+        ),
+        split=args.split,
+        common=args.common,
+        resamples=evaluation.RESAMPLES if args.resamples is None else args.resamples,
+        out=args.out or evaluation.METRICS,
+        executor=executor,
+        console=console,
+    )

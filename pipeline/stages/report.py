@@ -1,4 +1,4 @@
-"""The HTML page: scores beside a baseline, learning curves, and example clips with what every run said."""
+"""The HTML page: scores beside a baseline, learning curves, and example clips with the captions of every run."""
 
 from __future__ import annotations
 
@@ -16,19 +16,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
-    values = params.load_params()
-    papers = report.read_tables(values, sources=report.Sources())
-    if args.show:
-        return report.show(list(values.train), sources=report.Sources(), page=args.out, papers=papers, console=console)
-    return report.make_report(
-        dataset=values.dataset.name,
-        runs=list(values.train),
-        extractors=list(values.extract),
-        sources=report.Sources(),
-        out=args.out,
-        tables=report.TABLES,
-        params=values.report,
-        papers=papers,
-        console=console,
-    )
+    return report.report_project(params.load_params(), out=args.out, show_only=args.show, console=console)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import strategies as st
 
 from pipeline.core.console import Console
-from pipeline.demo.making import Recipe, make_demo_set
+from pipeline.demo.making import DemoSettings, make_demo_set
 from pipeline.demo.plan import BUILDERS, Clip, Twins, plan
 
-SMALL = Recipe(seed=3, clips=20)
+SMALL = DemoSettings(seed=3, clips=20)
 
 
 def twins(*slices: str) -> st.SearchStrategy[Twins]:
@@ -29,5 +29,5 @@ def whole_plan() -> list[Clip]:
 @pytest.fixture(scope="session")
 def small_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("demo") / "set"
-    make_demo_set(out, recipe=SMALL, workers=1, console=Console(quiet=True))
+    make_demo_set(out, settings=SMALL, workers=1, console=Console(quiet=True))
     return out

@@ -13,7 +13,7 @@ from pipeline.demo import drawing
 from pipeline.demo.drawing import frames
 from pipeline.demo.motion import boxes
 from pipeline.demo.plan import Twins
-from pipeline.demo.scene import BACKDROPS, COLOURS, HEIGHT, SHAPES, TEXTURES, WIDTH, Event, Item, Scene
+from pipeline.demo.scene import BACKDROPS, COLOURS, HEIGHT, SHAPES, TEXTURES, WIDTH, Event, Scene, SceneItem
 from pipeline.demo.sprites import INK, SIDE, sprite
 from tests.demo.conftest import twins
 
@@ -77,7 +77,7 @@ def test_the_small_thing_is_alone_in_its_box(pair: Twins) -> None:
 @pytest.mark.parametrize("backdrop", BACKDROPS)
 @pytest.mark.parametrize("colour", COLOURS)
 def test_a_thing_has_its_colour_in_front_of_any_backdrop(colour: str, backdrop: str) -> None:
-    event = Event(Item(colour, "ball", 0.45), "right", 0, 9)
+    event = Event(SceneItem(colour, "ball", 0.45), "right", 0, 9)
     picture = list(frames(Scene("order", 9, backdrop, look=5, events=(event,))))[4]
     middle = picture[HEIGHT // 2, WIDTH // 2].astype(float)
     direction = {name: np.array(ink) / np.linalg.norm(ink) for name, ink in INK.items()}
@@ -106,7 +106,7 @@ def test_shapes_have_different_outlines() -> None:
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in ("ball", "ring")])
 def test_a_turning_thing_keeps_its_area(shape: str) -> None:
     """No corner is cut off on the way round."""
-    event = Event(Item("blue", shape, 0.45), "spin", 0, 12)
+    event = Event(SceneItem("blue", shape, 0.45), "spin", 0, 12)
     scene = Scene("texture", 12, "studio", look=1, events=(event,))
     empty = next(frames(replace(scene, events=()))).astype(int)
     areas = [(np.abs(picture - empty).max(axis=2) > 40).sum() for picture in frames(scene)]
@@ -116,7 +116,7 @@ def test_a_turning_thing_keeps_its_area(shape: str) -> None:
 
 def test_camera_noise_makes_equal_scenes_different_but_close(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "GRAIN", 2.0)
-    event = Event(Item("red", "star", 0.45), "spin", 0, 2)
+    event = Event(SceneItem("red", "star", 0.45), "spin", 0, 2)
     one, other = (next(frames(Scene("order", 2, "hills", 1, (event,), grain=grain))) for grain in (1, 2))
 
     difference = np.abs(one.astype(int) - other)

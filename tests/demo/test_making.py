@@ -13,11 +13,11 @@ import pytest
 from pipeline.cli import main
 from pipeline.core.console import Console
 from pipeline.demo import making
-from pipeline.demo.making import CAPTIONS_A_CLIP, MANIFEST, Recipe, is_made, make_demo_set
+from pipeline.demo.making import CAPTIONS_A_CLIP, MANIFEST, DemoSettings, is_made, make_demo_set
 from pipeline.demo.scene import FPS, HEIGHT, SLICES, WIDTH
 from tests.demo.conftest import SMALL
 
-TINY = Recipe(seed=0, clips=10)
+TINY = DemoSettings(seed=0, clips=10)
 QUIET = Console(quiet=True)
 
 
@@ -42,13 +42,13 @@ def tiny_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_processes(tiny_set: Path, tmp_path: Path) -> None:
-    make_demo_set(tmp_path / "again", recipe=TINY, workers=1, console=QUIET)
+    make_demo_set(tmp_path / "again", settings=TINY, workers=1, console=QUIET)
 
     assert contents(tmp_path / "again") == contents(tiny_set)
 
 
 def test_another_seed_gives_other_bytes(tiny_set: Path, tmp_path: Path) -> None:
-    make_demo_set(tmp_path / "other", recipe=Recipe(seed=1, clips=10), workers=1, console=QUIET)
+    make_demo_set(tmp_path / "other", settings=DemoSettings(seed=1, clips=10), workers=1, console=QUIET)
 
     before, after = contents(tiny_set), contents(tmp_path / "other")
     assert before.keys() == after.keys()
@@ -111,14 +111,14 @@ def test_a_damaged_set_is_made_again(tiny_set: Path, tmp_path: Path, damage: str
     else:
         (clip if damage == "changed" else clip.with_name("extra.mp4")).write_bytes(b"not a clip")
 
-    assert make_demo_set(tiny_set, recipe=TINY, workers=1, console=QUIET)
+    assert make_demo_set(tiny_set, settings=TINY, workers=1, console=QUIET)
     assert contents(tiny_set) == before
 
 
 def test_another_recipe_is_not_taken_for_this_one(small_set: Path) -> None:
-    assert is_made(small_set, recipe=SMALL)
-    assert not is_made(small_set, recipe=Recipe(SMALL.seed + 1, SMALL.clips))
-    assert not is_made(small_set, recipe=Recipe(SMALL.seed, SMALL.clips + 1))
+    assert is_made(small_set, settings=SMALL)
+    assert not is_made(small_set, settings=DemoSettings(SMALL.seed + 1, SMALL.clips))
+    assert not is_made(small_set, settings=DemoSettings(SMALL.seed, SMALL.clips + 1))
 
 
 def test_a_folder_with_other_files_is_refused_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +135,7 @@ def test_a_run_that_breaks_off_leaves_nothing_behind(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(making, "write_clip", full_disk)
     with pytest.raises(OSError, match="no space"):
-        make_demo_set(tmp_path / "set", recipe=TINY, workers=1, console=QUIET)
+        make_demo_set(tmp_path / "set", settings=TINY, workers=1, console=QUIET)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -66,7 +66,7 @@ def test_the_seed_decides_and_blocks_do_not(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_order_of_the_videos_decides_nothing() -> None:
     statistics = made(50, seed=2)
 
-    assert intervals(statistics.of(statistics.videos[::-1])) == intervals(statistics)
+    assert intervals(statistics.subset(statistics.videos[::-1])) == intervals(statistics)
 
 
 def test_one_video_or_no_resamples_give_no_interval() -> None:
@@ -112,7 +112,7 @@ def test_seeds_are_averaged_and_their_spread_is_told() -> None:
 
     found = compare([one, two], [other])["BLEU-1"]
 
-    scores = [one.whole()["BLEU-1"], two.whole()["BLEU-1"]]
+    scores = [one.corpus_scores()["BLEU-1"], two.corpus_scores()["BLEU-1"]]
     assert found.first == pytest.approx(np.mean(scores))
     assert found.spread == (pytest.approx(np.std(scores, ddof=1)), None)
     assert found.p_permutation is None  # sentences of two runs cannot be exchanged with those of one

@@ -56,9 +56,9 @@ def test_meteors_score_follows_from_its_counts(meteor: Meteor) -> None:
     statistics = scores.statistics
     _, each = meteor.score(*corpus)
 
-    assert statistics.whole() == pytest.approx(scores.corpus, abs=1e-9)
+    assert statistics.corpus_scores() == pytest.approx(scores.corpus, abs=1e-9)
     for video in hypotheses:
-        assert statistics.of([video]).whole()["METEOR"] == pytest.approx(each[video], abs=1e-9)
+        assert statistics.subset([video]).corpus_scores()["METEOR"] == pytest.approx(each[video], abs=1e-9)
 
 
 def test_empty_sentences_separators_and_unicode_stay_in_step(meteor: Meteor) -> None:

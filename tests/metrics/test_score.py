@@ -62,7 +62,7 @@ def test_the_coco_caption_demo_exactly(meteor: Meteor) -> None:
         "ROUGE-L": 0.3963,
         "CIDEr-D": 0.5998,
     }
-    assert scores.statistics.whole() == pytest.approx(scores.corpus, abs=1e-9)
+    assert scores.statistics.corpus_scores() == pytest.approx(scores.corpus, abs=1e-9)
 
 
 def test_raw_sentences_score_as_their_tokens_do_and_say_how(java: JavaRuntime) -> None:

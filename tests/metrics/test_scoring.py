@@ -12,6 +12,7 @@ from pipeline.core.console import Console
 from pipeline.core.executors import HERE, Executor, InProcess, LocalProcesses, shares
 from pipeline.evaluation import evaluate, run_scores
 from pipeline.evaluation.run_scores import score_runs
+from pipeline.evaluation.scorer import CaptionScorer
 from pipeline.metrics.java import VARIABLE
 from pipeline.metrics.meteor import WORTH
 from pipeline.params.file import load_params
@@ -45,7 +46,7 @@ def make_predictions(folder: Path, *, meteor: bool) -> None:
 def scored(executor: Executor, *groups: list[str]) -> dict[str, bytes]:
     """What is written about the runs, scored group after group; nothing of it stays."""
     for names in groups:
-        summaries = evaluate.evaluate_runs(names, params=load_params().evaluate, executor=executor, console=QUIET)
+        summaries = evaluate.evaluate_runs(names, params=load_params(), executor=executor, console=QUIET)
         assert list(summaries) == names
     paths = [*Path("evaluation").glob("*.json"), *Path("metrics").glob("*/scores.json")]
     found = {str(path): path.read_bytes() for path in paths}
@@ -76,11 +77,9 @@ def test_what_runs_share_is_done_once(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(VARIABLE, "none")
     make_predictions(tmp_path, meteor=False)
     opened, judged = [], []
-    open_toolkit, score = run_scores.open_toolkit, run_scores.CaptionScorer.score
+    open_toolkit, score = run_scores.open_toolkit, CaptionScorer.score
     monkeypatch.setattr(run_scores, "open_toolkit", lambda *args, **kw: opened.append(kw) or open_toolkit(*args, **kw))
-    monkeypatch.setattr(
-        run_scores.CaptionScorer, "score", lambda self, said, **kw: judged.append(said) or score(self, said, **kw)
-    )
+    monkeypatch.setattr(CaptionScorer, "score", lambda self, said, **kw: judged.append(said) or score(self, said, **kw))
 
     found = list(score_runs(["lstm", "other", "third"], params=load_params().evaluate, executor=HERE))
 

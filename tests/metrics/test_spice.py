@@ -75,7 +75,7 @@ def test_it_is_one_more_metric(fake_java: FakeJava, folder: Path) -> None:
     scores = CaptionScorer(GOLDEN_REFERENCES, tools=tools).score(GOLDEN_HYPOTHESES)
 
     assert scores.corpus["SPICE"] == pytest.approx(0.3)
-    assert scores.statistics.whole()["SPICE"] == pytest.approx(0.3)
+    assert scores.statistics.corpus_scores()["SPICE"] == pytest.approx(0.3)
     assert scores.per_video["1"]["SPICE"] == 0.6
     assert spice_means(scores) == {"Object": 0.75, "Relation": 0.5}
 

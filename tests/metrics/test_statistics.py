@@ -23,7 +23,7 @@ def statistics_of(corpus: Corpus) -> tuple[Statistics, dict[str, float]]:
 def test_the_sums_give_what_the_scorers_give(corpus: Corpus) -> None:
     statistics, expected = statistics_of(corpus)
 
-    assert statistics.whole() == pytest.approx(expected, abs=1e-9)
+    assert statistics.corpus_scores() == pytest.approx(expected, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=30)
@@ -35,12 +35,12 @@ def test_a_video_drawn_twice_counts_twice(corpus: Corpus, data: st.DataObject) -
 
     found = {name: float(values[0]) for name, values in statistics.corpus(times).items()}
 
-    assert found == pytest.approx(statistics.of(drawn).whole(), abs=1e-9)
+    assert found == pytest.approx(statistics.subset(drawn).corpus_scores(), abs=1e-9)
 
 
 def test_a_missing_value_is_in_no_mean() -> None:
     """SPICE has no score for a kind of thing that neither sentence names."""
     table = Statistics(["a", "b"], np.ones((2, 10)), None, {"SPICE": np.array([np.nan, 0.5])})
 
-    assert table.whole()["SPICE"] == 0.5
-    assert table.of(["a"]).whole()["SPICE"] == 0.0
+    assert table.corpus_scores()["SPICE"] == 0.5
+    assert table.subset(["a"]).corpus_scores()["SPICE"] == 0.0

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.data.index import write_index
-from pipeline.papers.needs import Clips, library_of, needs_of, row_count
+from pipeline.papers.needs import Clips, dataset_size, needs_of, row_count
 from pipeline.papers.recipes import known_recipes, read_recipe
 from pipeline.params.dataset import Dataset
 from pipeline.params.extract import Sampling
@@ -135,7 +135,7 @@ def test_rows_and_bytes_follow_from_the_sampling() -> None:
     assert row_count(Sampling(hop=0.96), clip) == 15
 
     recipe = read_recipe("g2l-msrvtt")
-    needs = needs_of(recipe, library_of(recipe, ELSEWHERE, index=Path("none")))
+    needs = needs_of(recipe, dataset_size(recipe, ELSEWHERE, index=Path("none")))
     sizes = {each.name: (each.rows, each.bytes) for each in needs.features}
     assert sizes["inception_v4"] == (740_000, 740_000 * 1536 * 4)
     assert sizes["faster_rcnn"] == (250_000, 250_000 * (16 * 2048 + 16 * 4 + 16 + 16 + 1) * 4)
@@ -146,7 +146,7 @@ def test_rows_and_bytes_follow_from_the_sampling() -> None:
 def test_needs_of_every_recipe_can_be_told(name: str) -> None:
     recipe = read_recipe(name)
 
-    needs = needs_of(recipe, library_of(recipe, ELSEWHERE, index=Path("none")))
+    needs = needs_of(recipe, dataset_size(recipe, ELSEWHERE, index=Path("none")))
 
     assert all(each.gmac > 0 and each.bytes > 0 for each in needs.features)
     assert 0 < needs.row_gmac <= needs.all_gmac
@@ -159,7 +159,7 @@ def test_an_index_of_another_data_set_is_not_taken_for_this_one(tmp_path: Path) 
 
     def videos(**changes: str) -> int:
         dataset = Dataset(**{"name": "msrvtt", "videos": "videos", "annotations": "none"} | changes)
-        return library_of(recipe, dataset, index=tmp_path).videos
+        return dataset_size(recipe, dataset, index=tmp_path).videos
 
     assert videos() == 2
     assert videos(videos="elsewhere") == 10_000

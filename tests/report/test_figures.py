@@ -10,12 +10,12 @@ import pytest
 from pipeline.report.figures import make_figures
 from pipeline.report.results import (
     Captions,
-    Evaluation,
     MaskCurves,
-    Prediction,
-    Predictions,
-    Run,
-    Scores,
+    PredictionEntry,
+    PredictionFile,
+    ReportedEvaluation,
+    ReportedRun,
+    ReportedScores,
 )
 from pipeline.report.word_classes import Lexicon, count_words
 
@@ -49,12 +49,12 @@ def test_the_most_frequent_words_are_left_out_and_classes_counted() -> None:
     assert counts.shares == pytest.approx({"verb": 1 / 3, "noun": 1 / 3, "adjective": 0, "function": 1 / 3})
 
 
-def run(name: str, said: str, **facts: Any) -> Run:
-    return Run(
+def run(name: str, said: str, **facts: Any) -> ReportedRun:
+    return ReportedRun(
         name=name,
-        scores=Scores(scores={}, spice=facts.get("spice", {})),
-        answers=Predictions(predictions={"v": Prediction(caption=said, words=said.split())}),
-        evaluation=Evaluation(),
+        scores=ReportedScores(scores={}, spice=facts.get("spice", {})),
+        answers=PredictionFile(predictions={"v": PredictionEntry(caption=said, words=said.split())}),
+        evaluation=ReportedEvaluation(),
         curves={},
         record={"params": {"model": facts.get("model", "stats"), "options": facts.get("options", {})}},
         mask=facts.get("mask"),
@@ -62,7 +62,7 @@ def run(name: str, said: str, **facts: Any) -> Run:
     )
 
 
-def figures(*runs: Run) -> Any:
+def figures(*runs: ReportedRun) -> Any:
     return make_figures(runs, Captions(splits={}, captions={"v": ["a ball moves", *TRAINING]}))
 
 

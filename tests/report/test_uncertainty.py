@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from pipeline.report.page import page_environment, page_metrics, score_rows
-from pipeline.report.results import Run, Sources, read_runs
-from pipeline.report.seeds import seed_rows
+from pipeline.report.results import ReportedRun, Sources, read_runs
+from pipeline.report.seed_rows import seed_rows
 
 from .test_page import build, edit
 
 INTERVALS = {"CIDEr-D": [1.6361, 1.9304]}
 
 
-def runs_of(project: Sources) -> list[Run]:
+def runs_of(project: Sources) -> list[ReportedRun]:
     return read_runs(["attention", "mean_pool"], sources=project)[0]
 
 

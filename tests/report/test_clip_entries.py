@@ -9,9 +9,16 @@ import numpy as np
 from hypothesis import given, strategies as st
 from PIL import Image
 
-from pipeline.report.clips import choose, detail, list_entry, odd_words
+from pipeline.report.clip_entries import choose, detail, list_entry, odd_words
 from pipeline.report.films import Film, no_film, side_by_side, spread_indices, thumbnail
-from pipeline.report.results import Captions, Evaluation, Prediction, Predictions, Run, Scores
+from pipeline.report.results import (
+    Captions,
+    PredictionEntry,
+    PredictionFile,
+    ReportedEvaluation,
+    ReportedRun,
+    ReportedScores,
+)
 
 SLICED = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.sampled_from(["order", "small", "sound"]))
 
@@ -77,12 +84,12 @@ def test_the_nearest_picture_is_found_by_frame_and_by_second() -> None:
     assert no_film("gone").nearest(7) == 0
 
 
-def _run(name: str, prediction: Prediction, scores: dict[str, float]) -> Run:
-    return Run(
+def _run(name: str, prediction: PredictionEntry, scores: dict[str, float]) -> ReportedRun:
+    return ReportedRun(
         name=name,
-        scores=Scores(scores={}),
-        answers=Predictions(predictions={"v": prediction}),
-        evaluation=Evaluation(per_video={"v": scores} if scores else {}),
+        scores=ReportedScores(scores={}),
+        answers=PredictionFile(predictions={"v": prediction}),
+        evaluation=ReportedEvaluation(per_video={"v": scores} if scores else {}),
         curves={},
         record={},
         looks={"v": {"time": np.array([[0.7, 0.3]]), "times": np.array([[0, 1], [2, 3]], np.float32)}}
@@ -93,8 +100,8 @@ def _run(name: str, prediction: Prediction, scores: dict[str, float]) -> Run:
 
 def test_an_entry_has_what_every_run_said_and_its_scores() -> None:
     runs = [
-        _run("a", Prediction(caption="red ball", log_prob=-1.23456), {"CIDEr-D": 0.5, "METEOR": 0.25}),
-        _run("b", Prediction(caption="y"), {}),
+        _run("a", PredictionEntry(caption="red ball", log_prob=-1.23456), {"CIDEr-D": 0.5, "METEOR": 0.25}),
+        _run("b", PredictionEntry(caption="y"), {}),
     ]
     captions = Captions(splits={}, captions={"v": ["a ball"]}, slices={"v": "order"})
 
@@ -108,7 +115,7 @@ def test_an_entry_has_what_every_run_said_and_its_scores() -> None:
 
 
 def test_the_detail_has_looks_only_of_runs_that_recorded_them() -> None:
-    runs = [_run("a", Prediction(caption="ball"), {"CIDEr-D": 0.5}), _run("b", Prediction(caption="y"), {})]
+    runs = [_run("a", PredictionEntry(caption="ball"), {"CIDEr-D": 0.5}), _run("b", PredictionEntry(caption="y"), {})]
 
     found = detail("v", runs=runs, film=no_film("gone", duration=4.0), picture="")
 

@@ -1,4 +1,4 @@
-"""The browser's content: what each run said about each video, how well, and which videos get pictures."""
+"""The browser's content: the caption of each run for each video, its scores, and which videos get pictures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.report.films import Film
 from pipeline.report.overlays import views
-from pipeline.report.results import HEADLINE, Captions, Run
+from pipeline.report.results import HEADLINE, Captions, ReportedRun
 
 
 def choose(videos: Iterable[str], *, slices: Mapping[str, str], count: int) -> list[str]:
@@ -35,18 +35,22 @@ def _evenly(videos: Sequence[str], count: int) -> list[str]:
     return [videos[(2 * part + 1) * len(videos) // (2 * count)] for part in range(count)]
 
 
-def list_entry(video: str, *, runs: Sequence[Run], metrics: Sequence[str], captions: Captions) -> dict[str, Any]:
+def list_entry(
+    video: str, *, runs: Sequence[ReportedRun], metrics: Sequence[str], captions: Captions
+) -> dict[str, Any]:
     """All of a video that can be searched, filtered and sorted by."""
     references = captions.captions.get(video, [])
-    said = [
+    answers = [
         _answer(run, number, video, references, metrics)
         for number, run in enumerate(runs)
         if video in run.answers.predictions
     ]
-    return {"id": video, "slice": captions.slices.get(video, ""), "references": references, "said": said}
+    return {"id": video, "slice": captions.slices.get(video, ""), "references": references, "said": answers}
 
 
-def _answer(run: Run, number: int, video: str, references: Sequence[str], metrics: Sequence[str]) -> dict[str, Any]:
+def _answer(
+    run: ReportedRun, number: int, video: str, references: Sequence[str], metrics: Sequence[str]
+) -> dict[str, Any]:
     prediction = run.answers.predictions[video]
     scores = run.evaluation.per_video.get(video, {})
     return {
@@ -74,9 +78,9 @@ def _plain(word: str) -> str:
     return re.sub(r"[^\w]", "", word).casefold()
 
 
-def detail(video: str, *, runs: Sequence[Run], film: Film, picture: str) -> dict[str, Any]:
-    """What is read only when a video is shown: its film, and where the words of every run looked."""
-    looked = [
+def detail(video: str, *, runs: Sequence[ReportedRun], film: Film, picture: str) -> dict[str, Any]:
+    """What is read only when a video is shown: its film, and the attention per word of every run."""
+    maps = [
         {"run": number, "words": _words(run, video)}
         | views(
             looks,
@@ -89,7 +93,7 @@ def detail(video: str, *, runs: Sequence[Run], film: Film, picture: str) -> dict
         for number, run in enumerate(runs)
         if (looks := run.looks.get(video)) and video in run.answers.predictions
     ]
-    return {"film": film_entry(film, picture), "looks": looked}
+    return {"film": film_entry(film, picture), "looks": maps}
 
 
 def film_entry(film: Film, picture: str) -> dict[str, Any]:
@@ -104,6 +108,6 @@ def film_entry(film: Film, picture: str) -> dict[str, Any]:
     }
 
 
-def _words(run: Run, video: str) -> list[str]:
+def _words(run: ReportedRun, video: str) -> list[str]:
     prediction = run.answers.predictions[video]
     return prediction.words or prediction.caption.split()

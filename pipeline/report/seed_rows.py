@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
-from pipeline.report.results import Run
+from pipeline.report.results import ReportedRun
 from pipeline.results import common_name, groups_of_seeds
 
 
@@ -17,7 +17,7 @@ class SeedRow:
     scores: dict[str, tuple[float, float]]  # metric -> mean, standard deviation
 
 
-def seed_rows(runs: Sequence[Run], *, metrics: Sequence[str]) -> list[SeedRow]:
+def seed_rows(runs: Sequence[ReportedRun], *, metrics: Sequence[str]) -> list[SeedRow]:
     by_name = {run.name: run.scores.scores for run in runs}
     groups = groups_of_seeds({run.name: run.record for run in runs})
     return [SeedRow(common_name(names), names, _over([by_name[name] for name in names], metrics)) for names in groups]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.papers import Made, PaperTable, known_recipes, paper_tables, read_recipe
 from pipeline.params import Params
-from pipeline.report.results import Evaluation, Sources, read_as, read_json, read_scores
+from pipeline.report.results import ReportedEvaluation, Sources, read_as, read_json, read_scores
 
 
 def read_tables(params: Params, *, sources: Sources) -> list[PaperTable]:
@@ -21,7 +21,11 @@ def _made(name: str, *, sources: Sources) -> Made | None:
         return None
     evaluation, record = sources.evaluation / f"{name}.json", sources.runs / name / "run.json"
     stage = f"evaluate@{name}"
-    split = read_as(Evaluation, evaluation, stage=stage).provenance.get("split", "test") if evaluation.is_file() else ""
+    split = (
+        read_as(ReportedEvaluation, evaluation, stage=stage).provenance.get("split", "test")
+        if evaluation.is_file()
+        else ""
+    )
     return Made(
         name=name,
         scores=read_scores(name, sources=sources).scores,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from pipeline.report.csv_tables import write_tables
 from pipeline.report.results import Sources, read_runs
-from pipeline.report.tables import write_tables
 
 from .test_page import edit
 

@@ -10,7 +10,7 @@ from pipeline.data import VideoIndex
 
 
 @dataclass(frozen=True, kw_only=True)
-class Library:
+class IndexSummary:
     videos: int
     frames: int
     minutes: float
@@ -21,9 +21,9 @@ class Library:
     quarantined: list[tuple[str, str, str]]  # video, reason code, detail
 
 
-def summarise(index: VideoIndex) -> Library:
+def summarise(index: VideoIndex) -> IndexSummary:
     rows = [index.rows[video] for video in sorted(index.rows)]
-    return Library(
+    return IndexSummary(
         videos=len(rows),
         frames=sum(row.frames for row in rows),
         minutes=sum(row.duration for row in rows) / 60,
