@@ -38,17 +38,17 @@ def judge(path: str, *, limits: Limits, beat: Beat) -> tuple[dict[str, Any], lis
     clock: list[float | None] = []
     digests: list[int] = []
     broken = 0
-    picture: pyav.Picture | None = None
+    converter: pyav.RgbConverter | None = None
     with opened_container(path) as container:
         stream = video_stream(container, path=path, limits=limits)
         for frame in pyav.frames_in_order(container, stream, path=path, threads=1, tally=tally):
-            picture = picture or pyav.Picture(pyav.turn_of(frame), frame.width, frame.height)
-            pixels = picture.rgb(frame)
+            converter = converter or pyav.RgbConverter(pyav.turn_of(frame), frame.width, frame.height)
+            pixels = converter.rgb(frame)
             digests.append(_digest(pixels))
             clock.append(frame.time)
             broken += bool(frame.is_corrupt)
             beat()
-        if picture is None:
+        if converter is None:
             raise DecodeError("no-frames", f"'{path}' opens, but no frame can be decoded{_first(tally.failures)}")
         header = _header(container, stream, frame)
     height, width = pixels.shape[:2]

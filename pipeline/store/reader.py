@@ -82,5 +82,4 @@ def open_store(place: Path | str) -> Store:
 
 
 def local_folder(place: Path | str) -> Path:
-
     return mirror(place) if isinstance(place, str) and is_url(place) else Path(place)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.core import MissingToolError
-from pipeline.weights.registry import WITHOUT_FILE, Source, entry, with_parts
+from pipeline.weights.lookup import entry, with_parts
+from pipeline.weights.registry import WITHOUT_FILE, WeightsSource
 
 DOWNLOADS = "downloads"  # folder in the weights folder where published files are put
 
@@ -46,5 +47,5 @@ def _one(name: str, folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _why(source: Source) -> str:
+def _why(source: WeightsSource) -> str:
     return f"  ({source.by_hand})" if source.by_hand else ""

@@ -13,7 +13,7 @@ from pipeline.core.executors import InProcess
 from pipeline.core.hashing import file_sha256
 from pipeline.decoding import decode
 from pipeline.extraction import extract
-from pipeline.extraction.video import _index
+from pipeline.extraction.extract_video import _index
 from pipeline.params.decode import Decode
 from pipeline.remote import transfer
 from pipeline.remote.shared import VARIABLE
