@@ -32,7 +32,7 @@ def entry_path(key: str) -> Path:
 
 
 def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | None = None) -> None:
-    """Publish an entry; `record` is what `key` is the hash of, kept for whoever looks inside."""
+    """Publish an entry; `record` is what `key` is the hash of, kept for a person who looks inside."""
     parts = video.parts()
     specs = {name: spec_of(array) for name, array in parts.items()}
     about = {"record": json.dumps(record or {}, sort_keys=True)}

@@ -54,7 +54,7 @@ def assemble_captions(
 
 
 def _write_categories(folder: Path, categories: dict[str, str]) -> None:
-    """One row a video, one-hot: the class that the data set gives the whole video. Empty where it gives none."""
+    """One row per video, one-hot: the class that the data set gives the whole video. Empty where it gives none."""
     import numpy as np
 
     names = sorted(set(categories.values()), key=lambda name: (len(name), name))  # 9 before 10

@@ -1,4 +1,4 @@
-"""PyAV, the judge and the fallback: every frame in presentation order, damaged packets counted and skipped.
+"""PyAV, the reference and the fallback: every frame in presentation order, damaged packets counted and skipped.
 
 Never set a PyAV log level: its Python callback, called from FFmpeg's threads, waits for a lock that the thread which
 joins them holds (seen as a hang with `thread_type = AUTO`). By default PyAV ignores FFmpeg's log.
@@ -51,7 +51,7 @@ class RgbConverter:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a display matrix asks for: a mirror image first, then quarter turns against the clock."""
+    """What a display matrix asks for: a mirror image first, then quarter turns counter-clockwise."""
 
     quarters: int = 0
     mirror: bool = False

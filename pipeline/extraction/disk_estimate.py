@@ -50,7 +50,7 @@ def estimate(task: Task, index: VideoIndex, *, out: Path) -> Estimate:
 
 
 def planned_task(name: str, params: Extract, *, device: str) -> Task:
-    """Sizes can be told without the weights; nothing counts as cached then."""
+    """Sizes are known without the weights; nothing counts as cached then."""
     if params.weights in WITHOUT_FILE:
         return make_task(name, params, weights_sha256=params.weights, device=device)
     if status(params.weights) == "present":

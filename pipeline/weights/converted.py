@@ -1,4 +1,4 @@
-"""Converted weights: one safetensors file an entry that says where it comes from and can check itself."""
+"""Converted weights: one safetensors file per entry that says where it comes from and can check itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def converted_path(name: str, *, folder: Path = WEIGHTS_FOLDER) -> Path:
 
 
 def status(name: str, *, folder: Path = WEIGHTS_FOLDER) -> WeightsStatus:
-    """Told by the header alone, so it is quick; `verify` reads every byte."""
+    """From the header alone, so it is quick; `verify` reads every byte."""
     weights = entry(name)
     if not converted_path(name, folder=folder).is_file():
         return "missing"

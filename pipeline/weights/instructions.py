@@ -1,4 +1,4 @@
-"""What a person without a network, or without a direct address, is told: file, folder and command."""
+"""What to do without a network, or without a direct address: file, folder and command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DOWNLOADS = "downloads"  # folder in the weights folder where published files ar
 
 
 def conditions(name: str) -> list[str]:
-    """What the licences of the weights, or of a bundle's parts, ask of whoever uses them."""
+    """What the licences of the weights, or of a bundle's parts, ask of their user."""
     if name in WITHOUT_FILE:
         return []
     return [f"{part}: {entry(part).licence}. {entry(part).terms}" for part in with_parts(name) if entry(part).terms]
