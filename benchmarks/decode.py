@@ -1,4 +1,4 @@
-"""Frames a second of the guarded decoder against bare in-order PyAV and decord in the same run, and its memory.
+"""Frames per second of the guarded decoder against bare in-order PyAV and decord in the same run, and its memory.
 
     python benchmarks/decode.py [FOLDER_OF_VIDEOS]
 
@@ -114,7 +114,7 @@ WAYS: dict[str, Callable[[VideoRow, list[int]], Iterable[np.ndarray]]] = {
 
 
 def compare(rows: list[VideoRow], *, step: int) -> None:
-    print(f"\nevery {step}. frame: sampled frames a second (median of {ROUNDS})")
+    print(f"\nevery {step}. frame: sampled frames per second (median of {ROUNDS})")
     print(
         f"{'clip':<28}{'backend':>8}"
         + "".join(f"{way:>11}" for way in WAYS)
@@ -133,7 +133,7 @@ def compare(rows: list[VideoRow], *, step: int) -> None:
 
 
 def measured(row: VideoRow, *, wanted: list[int]) -> dict[str, list[float]]:
-    """Frames a second of each way in every round; decord is left out where the index does not trust it."""
+    """Frames per second of each way in every round; decord is left out where the index does not trust it."""
     ways = {name: way for name, way in WAYS.items() if name != "decord" or row.backend == "decord"}
     rates: dict[str, list[float]] = {name: [] for name in WAYS}
     for turn in range(ROUNDS + 1):

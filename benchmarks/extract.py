@@ -25,7 +25,7 @@ from extractors.parts.network import NetworkExtractor
 from pipeline.core import Console, keep_freed_memory
 from pipeline.data import VideoIndex, VideoRow, read_index
 from pipeline.decoding import decode, read_frames
-from pipeline.extraction import Rows, batch_of, forward, sample
+from pipeline.extraction import SampledRows, batch_of, forward, sample
 from pipeline.params import Decode, Sampling
 from pipeline.weights import converted_path, load_weights, status
 
@@ -74,7 +74,7 @@ def clip(count: int) -> Iterator[tuple[VideoIndex, VideoRow]]:
         yield index, next(iter(index.rows.values()))
 
 
-def prepared(extractor: NetworkExtractor, row: VideoRow, rows: Rows) -> list[torch.Tensor]:
+def prepared(extractor: NetworkExtractor, row: VideoRow, rows: SampledRows) -> list[torch.Tensor]:
     """The batches that the whole path would make."""
     found = {
         number: extractor.prepare(frame)

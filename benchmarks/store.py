@@ -1,4 +1,4 @@
-"""Random reads of whole videos: the store against one npy file a video, HDF5 and a bare copy in memory.
+"""Random reads of whole videos: the store against one npy file per video, HDF5 and a bare copy in memory.
 
 Prints ratios of the same run, and what opening a store of ten thousand videos costs.
 """

@@ -1,6 +1,7 @@
-"""The cache beside DVC: per video its features, exported graphs, measured speeds; safe to delete at any time.
+"""The cache beside DVC: features per video, exported graphs, measured speeds; safe to delete at any time.
 
-A key that is the hash of everything that decides the content goes in; the content, or nothing, comes out.
+A key that is the hash of everything that decides the content goes in; the content, or nothing, comes out. It writes
+only the cache folder and, where one is set, the shared cache.
 """
 
 from pipeline.core.door import open_door

@@ -1,9 +1,7 @@
+from .cache_usage import show_collection as show_collection, show_usage as show_usage
 from .feature_cache import (
-    DAY as DAY,
     CachedFeatures as CachedFeatures,
     clear_unfinished as clear_unfinished,
-    collect as collect,
-    entries as entries,
     entry_path as entry_path,
     get_features as get_features,
     put_features as put_features,

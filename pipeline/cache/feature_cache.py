@@ -32,7 +32,7 @@ def entry_path(key: str) -> Path:
 
 
 def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | None = None) -> None:
-    """Publish an entry; `record` is what `key` is the hash of, kept for whoever looks inside."""
+    """Publish an entry; `record` is what `key` is the hash of, kept for a person who looks inside."""
     parts = video.parts()
     specs = {name: spec_of(array) for name, array in parts.items()}
     about = {"record": json.dumps(record or {}, sort_keys=True)}
@@ -74,7 +74,7 @@ class CachedFeatures(Mapping[str, VideoFeatures]):
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     path: Path
     bytes: int
     used: float  # seconds since 1970
@@ -84,19 +84,19 @@ class Entry:
         return self.path.parent == cache_folder("graphs")
 
 
-def entries() -> list[Entry]:
+def entries() -> list[CacheEntry]:
     """A video's features, and graphs that were exported: every entry of the cache, the longest unused first."""
     found = []
     for path in chain(cache_folder("features").glob("??/*.safetensors"), cache_folder("graphs").glob("*.safetensors")):
         with suppress(FileNotFoundError):  # another process collects as well
             facts = path.stat()
-            found.append(Entry(path, facts.st_blocks * 512 or facts.st_size, facts.st_mtime))
+            found.append(CacheEntry(path, facts.st_blocks * 512 or facts.st_size, facts.st_mtime))
     return sorted(found, key=lambda entry: (entry.used, entry.path))
 
 
 def collect(
     *, keep_days: float | None = None, max_bytes: int | None = None, pretend: bool = False
-) -> tuple[list[Entry], list[Entry]]:
+) -> tuple[list[CacheEntry], list[CacheEntry]]:
     """Remove entries unused for `keep_days`, then the longest unused until `max_bytes` fit: removed and kept."""
     kept = entries()
     oldest = time.time() - keep_days * DAY if keep_days is not None else 0.0

@@ -16,7 +16,7 @@ def note_speed(fingerprint_sha256: str, *, videos: int, frames: int, seconds: fl
 
 
 def frames_per_second(fingerprint_sha256: str) -> float | None:
-    """Frames of the videos, not rows of the store, by the clock on the wall; None where nobody took the time here."""
+    """Frames of the videos, not rows of the store, by wall-clock time; None where it was never measured here."""
     path = cache_folder("speeds") / f"{fingerprint_sha256}.json"
     if not path.is_file():
         return None

@@ -42,7 +42,7 @@ def can_resize(family: str) -> bool:
     return "resize" in inspect.signature(family_module(family).build).parameters
 
 
-def beyond_of(family: str) -> int:
+def lookahead_of(family: str) -> int:
     """Frames that the family's rows need after their own; most need none and do not say so."""
     return getattr(family_module(family), "BEYOND", 0)
 

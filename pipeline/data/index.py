@@ -1,4 +1,4 @@
-"""The video index: one row a usable video, one row a quarantined file, and every frame's presentation time."""
+"""The video index: one row per usable video, one row per quarantined file, and every frame's presentation time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class VideoRow:
     warnings: tuple[str, ...]
     why: str = ""  # the reason for the backend
     lost: int = 0  # frames that the file promises and that could not be decoded
-    start: float = 0.0  # the first frame's second on the container's clock, which the sound shares
+    start: float = 0.0  # presentation time (PTS) of the first frame in the container, which the sound shares
     audio_start: float = 0.0  # where the sound begins and ends, in seconds from the first frame; both 0 without sound
     audio_end: float = 0.0
     audio_peak: float = 0.0  # largest amplitude, 0..1; 0 is silence

@@ -1,6 +1,7 @@
 """Data sets: from their own annotation files to splits of video ids with captions.
 
-The stage `assemble` matches them with the video index and writes `data/captions` and the store of classes.
+The stage `assemble` matches them with the video index and writes `data/captions` and the store of classes; choosing a
+data set rewrites its section of params.yaml.
 """
 
 from pipeline.core.door import open_door

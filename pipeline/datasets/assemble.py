@@ -54,7 +54,7 @@ def assemble_captions(
 
 
 def _write_categories(folder: Path, categories: dict[str, str]) -> None:
-    """One row a video, one-hot: the class that the data set gives the whole video. Empty where it gives none."""
+    """One row per video, one-hot: the class that the data set gives the whole video. Empty where it gives none."""
     import numpy as np
 
     names = sorted(set(categories.values()), key=lambda name: (len(name), name))  # 9 before 10
@@ -111,7 +111,6 @@ def _corpus(annotations: Annotations, match: Match, *, unusable: set[str]) -> Co
 
 
 def _refuse_wordless(captions: dict[str, list[str]]) -> None:
-
     wordless = [id_ for id_, found in captions.items() if not found]
     if wordless:
         raise InputError(f"videos whose captions have no word in a-z or 0-9 ({len(wordless)}): {named(wordless)}")
@@ -128,7 +127,6 @@ def _statistics(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> di
 
 
 def _of_captions(captions: Iterable[str], vocabulary: Vocabulary, max_words: int) -> dict[str, float | int]:
-
     sentences = [tokenize(caption) for caption in captions]
     words = [word for sentence in sentences for word in sentence]
     known = sum(word in vocabulary for word in words)

@@ -22,7 +22,7 @@ DUALAFR_TRAIN_END = 5513  # the last 1,000 of the original training videos are t
 OWN_NAMES = {"train": "train", "validate": "val", "val": "val", "test": "test"}
 
 
-class Video(BaseModel):
+class AnnotatedVideo(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
     video_id: str
@@ -31,7 +31,7 @@ class Video(BaseModel):
     category: int | str | None = None
 
 
-class Sentence(BaseModel):
+class AnnotatedSentence(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
     video_id: str
@@ -42,8 +42,8 @@ class Sentence(BaseModel):
 class VideoDataInfo(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
-    videos: list[Video]
-    sentences: list[Sentence]
+    videos: list[AnnotatedVideo]
+    sentences: list[AnnotatedSentence]
 
 
 def load_msrvtt(path: Path, *, rule: str) -> Annotations:
@@ -71,13 +71,13 @@ def _files(path: Path) -> list[Path]:
     return [required_file(path, TRAIN_VAL + ALL, holds="MSR-VTT annotation"), *([test] if test else [])]
 
 
-def _refuse_duplicate_sentences(sentences: list[Sentence], *, source: Path) -> None:
+def _refuse_duplicate_sentences(sentences: list[AnnotatedSentence], *, source: Path) -> None:
     twice = duplicates(str(sentence.sen_id) for sentence in sentences if sentence.sen_id is not None)
     if twice:
         raise InputError(f"{source}: duplicate sentence ids ({len(twice)}): {named(twice)}")
 
 
-def _split(videos: list[Video], *, rule: str, source: Path) -> list[tuple[str, str]]:
+def _split(videos: list[AnnotatedVideo], *, rule: str, source: Path) -> list[tuple[str, str]]:
     split_of = RULES[rule]
     chosen = [(video.video_id, split_of(video)) for video in videos]
     outside = [id_ for id_, split in chosen if split is None]
@@ -89,11 +89,11 @@ def _split(videos: list[Video], *, rule: str, source: Path) -> list[tuple[str, s
     return [(id_, split) for id_, split in chosen if split is not None]
 
 
-def _own(video: Video) -> str | None:
+def _own(video: AnnotatedVideo) -> str | None:
     return OWN_NAMES.get(video.split)
 
 
-def _standard(video: Video) -> str | None:
+def _standard(video: AnnotatedVideo) -> str | None:
     """By number, because some releases of the file mark every video as `train`."""
     number = _number(video)
     if number >= TEST_END:
@@ -101,19 +101,19 @@ def _standard(video: Video) -> str | None:
     return "train" if number < TRAIN_END else "val" if number < VAL_END else "test"
 
 
-def _dualafr(video: Video) -> str | None:
+def _dualafr(video: AnnotatedVideo) -> str | None:
     if DUALAFR_TRAIN_END <= _number(video) < TRAIN_END:
         return "test"
     split = _standard(video)
     return UNUSED if split == "test" else split
 
 
-def _number(video: Video) -> int:
+def _number(video: AnnotatedVideo) -> int:
     match = re.fullmatch(r"video(\d{1,6})", video.video_id, flags=re.ASCII)
     return int(match[1]) if match else TEST_END  # a name of another kind is beyond every range
 
 
-RULES: dict[str, Callable[[Video], str | None]] = {"standard": _standard, "dualafr": _dualafr, "file": _own}
+RULES: dict[str, Callable[[AnnotatedVideo], str | None]] = {"standard": _standard, "dualafr": _dualafr, "file": _own}
 ALLOWED = {
     "standard": "ids video0 to video9999",
     "dualafr": "ids video0 to video9999",

@@ -1,4 +1,4 @@
-"""M-VAD: one text file a split; a line is a clip, a tab and a sentence, and a clip may have several lines."""
+"""M-VAD: one text file per split; a line is a clip, a tab and a sentence, and a clip may have several lines."""
 
 from __future__ import annotations
 

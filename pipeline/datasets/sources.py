@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.core import UNREADABLE, InputError
 
 MAX_MEMBER = 1 << 30  # bytes of one file inside a zip; the largest real one is 23 MB
-Record = TypeVar("Record")
+Checked = TypeVar("Checked")
 
 
 def read_text(path: Path) -> str:
@@ -31,7 +31,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.strip("\r\n")
 
 
-def read_records(path: Path, shape: type[Record], *, members: Sequence[str] = ()) -> Record:
+def read_records(path: Path, shape: type[Checked], *, members: Sequence[str] = ()) -> Checked:
     """The JSON in a file, or in the zip `path` under one of the names `members`, checked against `shape`."""
     raw, source = _read_member(path, members) if path.suffix == ".zip" else (_read(path), str(path))
     try:

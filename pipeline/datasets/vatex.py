@@ -1,4 +1,4 @@
-"""VATEX v1.0: one JSON list a split, ten English sentences a video."""
+"""VATEX v1.0: one JSON list per split, ten English sentences per video."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VAL = ("vatex_validation_v1.0.json",)
 TEST = ("vatex_public_test_english_v1.1.json",)  # optional: older copies of the data set come without
 
 
-class Entry(BaseModel):
+class VatexVideo(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
     id: str = Field(alias="videoID")
@@ -28,11 +28,10 @@ def load_vatex(path: Path) -> Annotations:
         "val": required_file(path, VAL, holds="VATEX validation captions"),
         "test": first_file(path, TEST),
     }
-    entries = [
-        (split, entry) for split, file in files.items() if file is not None for entry in read_records(file, list[Entry])
-    ]
+    present = {split: file for split, file in files.items() if file is not None}
+    videos = [(split, video) for split, file in present.items() for video in read_records(file, list[VatexVideo])]
     return build_annotations(
-        [(entry.id, split) for split, entry in entries],
-        ((entry.id, sentence) for _, entry in entries for sentence in entry.sentences),
+        [(video.id, split) for split, video in videos],
+        ((video.id, sentence) for _, video in videos for sentence in video.sentences),
         source=str(path),
     )

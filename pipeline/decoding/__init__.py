@@ -1,6 +1,7 @@
 """Decoding that can be trusted: frames, sound and facts about a video, from a child process that can be killed.
 
-A path goes in; frames in decode order, sound, or a reason why not come out. The stage `decode` writes the video index.
+A path or URL goes in; frames in presentation order, sound, or a reason why not come out. The stage `decode` writes the
+video index; what an examination found is kept in the cache. Nothing else is written.
 """
 
 from pipeline.core.door import open_door

@@ -1,8 +1,15 @@
 from . import decode as decode
-from .decode import decode_videos as decode_videos, find_videos as find_videos
+from .contact_sheet import show_frames as show_frames
+from .decode import decode_videos as decode_videos
 from .decode_cache import examined as examined
 from .findings import row_from as row_from
 from .guard import borrowed_guard as borrowed_guard
 from .limits import Limits as Limits
 from .opening import opened as opened, require_regular_file as require_regular_file
-from .reader import Audio as Audio, inspect_video as inspect_video, read_audio as read_audio, read_frames as read_frames
+from .read_video import (
+    Audio as Audio,
+    inspect_video as inspect_video,
+    read_audio as read_audio,
+    read_frames as read_frames,
+)
+from .video_files import find_videos as find_videos

@@ -67,7 +67,7 @@ class Arena:
 class Region:
     def __init__(self, arena: Arena, *, offset: int, slots: int, stride: int) -> None:
         self.offset, self.slots, self.stride = offset, slots, stride
-        self.returned: deque[int] = deque()  # slots whose frames are garbage, to be told to the child
+        self.returned: deque[int] = deque()  # slots whose frames are garbage, to be given back to the child
         self._arena = arena
         self._lent = 0
         self._memory = mmap.mmap(arena.descriptor, slots * stride, offset=offset)

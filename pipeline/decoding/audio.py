@@ -1,4 +1,4 @@
-"""Sound as float32 mono at a rate, placed on the picture's clock, by PyAV's resampler."""
+"""Sound as float32 mono at a rate, by PyAV's resampler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Sound:
         self.path = path
         self.rate = rate
         self.found = False  # there is a stream
-        self.start: float | None = None  # second of the first sample on the container's clock
+        self.start: float | None = None  # presentation time (PTS) of the first sample, in the container's seconds
         self.failures: list[str] = []
 
     def blocks(self) -> Iterator[np.ndarray]:

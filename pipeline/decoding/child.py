@@ -1,4 +1,4 @@
-"""The process that touches native decoders. It is told what to do line by line, and may be killed at any moment."""
+"""The process that touches native decoders. It takes one request per line, and may be killed at any moment."""
 
 from __future__ import annotations
 

@@ -6,25 +6,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.core import Console, Executor, Threads, TooManyFailedError, printable
+import numpy as np
 
-if TYPE_CHECKING:
-    import numpy as np
-
-from pipeline.core import DecodeError
+from pipeline.core import Console, DecodeError, Executor, Threads, TooManyFailedError, printable
 from pipeline.data import QuarantineRow, VideoRow, write_index
 from pipeline.decoding.decode_cache import examined
 from pipeline.decoding.findings import row_from
 from pipeline.decoding.guard import close_idle, kill_all
 from pipeline.decoding.limits import Limits
-from pipeline.decoding.video_files import Place, find_videos
+from pipeline.decoding.video_files import VideoPlace, find_videos
 from pipeline.params import Decode
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DecodeOutcome:
     """What became of one file; `times` belong to a usable one."""
 
     row: VideoRow | QuarantineRow
@@ -34,7 +31,7 @@ class Outcome:
 
 def decode_videos(
     *,
-    videos: Place | Sequence[Place],
+    videos: VideoPlace | Sequence[VideoPlace],
     out: Path,
     params: Decode,
     workers: int = 1,
@@ -66,13 +63,13 @@ def decode_videos(
 
 
 def limits_of(params: Decode) -> Limits:
-
     values = params.model_dump(include={"timeout", "stall", "max_pixels", "max_memory_mb"})
     return Limits(**values)
 
 
-def _examine_all(paths: dict[str, Place], *, params: Decode, executor: Executor, console: Console) -> Iterator[Outcome]:
-
+def _examine_all(
+    paths: dict[str, VideoPlace], *, params: Decode, executor: Executor, console: Console
+) -> Iterator[DecodeOutcome]:
     work = ExamineVideo(limits_of(params))
     with console.progress("decode", len(paths)) as progress:
         for outcome in executor.map(work, [(video_id, str(path)) for video_id, path in paths.items()]):
@@ -87,22 +84,19 @@ class ExamineVideo:
 
     limits: Limits
 
-    def __call__(self, item: tuple[str, str]) -> Outcome:
-        import numpy as np
-
+    def __call__(self, item: tuple[str, str]) -> DecodeOutcome:
         video_id, path = item
         try:
             sha256, facts, known = examined(path, limits=self.limits)
         except DecodeError as error:
             message = f"{error.message}; {error.hint}" if error.hint else error.message
-            return Outcome(QuarantineRow(video_id, path, error.reason, message))
+            return DecodeOutcome(QuarantineRow(video_id, path, error.reason, message))
         row = row_from(facts, video_id=video_id, path=path, sha256=sha256)
-        return Outcome(row, times=np.array(facts["times"]), known=known)
+        return DecodeOutcome(row, times=np.array(facts["times"]), known=known)
 
-    def give_up(self, item: tuple[str, str], why: str) -> Outcome:
-
+    def give_up(self, item: tuple[str, str], why: str) -> DecodeOutcome:
         video_id, path = item
-        return Outcome(QuarantineRow(video_id, path, "worker-lost", why))
+        return DecodeOutcome(QuarantineRow(video_id, path, "worker-lost", why))
 
 
 def _show(rows: list[VideoRow], refused: list[QuarantineRow], *, known: int, out: Path, console: Console) -> None:

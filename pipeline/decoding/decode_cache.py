@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.core import TRANSIENT, DecodeError, atomic, cache_folder, file_sha256, record_sha256
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import opened
-from pipeline.decoding.reader import inspect_video
+from pipeline.decoding.read_video import inspect_video
 from pipeline.remote import at_hand, bring, offer, remember_sha256, remembered_sha256
 
 _one_at_a_time: defaultdict[str, Lock] = defaultdict(Lock)

@@ -1,4 +1,4 @@
-"""decord, the default backend: in order only, and only for videos on which it was seen to equal the judge."""
+"""decord, the default backend: in order only, and only for videos on which it was seen to equal PyAV."""
 
 from __future__ import annotations
 

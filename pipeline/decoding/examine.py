@@ -1,4 +1,4 @@
-"""Examining a video: the judge decodes every frame once, then decord must show the same pixels to be trusted."""
+"""Examining a video: PyAV decodes every frame once, then decord must show the same pixels to be trusted."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from pipeline.decoding.limits import Limits
 
 AUDIO_RATE = 16000  # of the examination; any rate would do to find out whether there is sound
 READ_AHEAD_BYTES = 512 << 20  # decord may hold a whole decoded video in memory: larger ones are PyAV's
-FALLBACK_RATE = 25.0  # frames a second when neither times nor the header give any
+FALLBACK_RATE = 25.0  # frames per second when neither times nor the header give any
 
 Beat = Callable[[], None]
 
 
 def examine(path: str, *, limits: Limits, beat: Beat) -> Iterator[dict[str, Any]]:
-    """First the judge's facts, then the backend: a decoder that dies over the second has not lost the first."""
-    facts, digests = judge(path, limits=limits, beat=beat)
+    """First PyAV's facts, then the backend: a decoder that dies over the second has not lost the first."""
+    facts, digests = examine_with_pyav(path, limits=limits, beat=beat)
     yield {"facts": facts}
     objection = _objection(facts)
     yield {"trying": "decord"} if not objection else {"backend": "pyav", "why": objection}
     if not objection:
-        difference = compare(path, digests=digests, beat=beat)
+        difference = compare_decord(path, digests=digests, beat=beat)
         yield {"backend": "pyav" if difference else "decord", "why": difference or "equals PyAV on every frame"}
 
 
-def judge(path: str, *, limits: Limits, beat: Beat) -> tuple[dict[str, Any], list[int]]:
+def examine_with_pyav(path: str, *, limits: Limits, beat: Beat) -> tuple[dict[str, Any], list[int]]:
     """What PyAV finds by decoding everything: JSON-ready facts, and a checksum of every frame's pixels."""
     tally = pyav.Tally()
-    clock: list[float | None] = []
+    stamps: list[float | None] = []  # presentation times (PTS)
     digests: list[int] = []
     broken = 0
-    picture: pyav.Picture | None = None
+    converter: pyav.RgbConverter | None = None
     with opened_container(path) as container:
         stream = video_stream(container, path=path, limits=limits)
         for frame in pyav.frames_in_order(container, stream, path=path, threads=1, tally=tally):
-            picture = picture or pyav.Picture(pyav.turn_of(frame), frame.width, frame.height)
-            pixels = picture.rgb(frame)
+            converter = converter or pyav.RgbConverter(pyav.turn_of(frame), frame.width, frame.height)
+            pixels = converter.rgb(frame)
             digests.append(_digest(pixels))
-            clock.append(frame.time)
+            stamps.append(frame.time)
             broken += bool(frame.is_corrupt)
             beat()
-        if picture is None:
+        if converter is None:
             raise DecodeError("no-frames", f"'{path}' opens, but no frame can be decoded{_first(tally.failures)}")
         header = _header(container, stream, frame)
     height, width = pixels.shape[:2]
-    facts = {"frames": len(clock), "width": width, "height": height, "corrupt_frames": broken}
-    facts |= header | _tally(tally) | _times(clock, rate=header["rate"], last=header["last"])
-    return facts | hear(path, start=facts["start"], beat=beat), digests
+    facts = {"frames": len(stamps), "width": width, "height": height, "corrupt_frames": broken}
+    facts |= header | _tally(tally) | _times(stamps, rate=header["rate"], last=header["last"])
+    return facts | examine_audio(path, start=facts["start"], beat=beat), digests
 
 
-def hear(path: str, *, start: float, beat: Beat) -> dict[str, Any]:
-    """Whether there is sound, from when to when on the picture's clock, and how loud."""
+def examine_audio(path: str, *, start: float, beat: Beat) -> dict[str, Any]:
+    """Whether there is sound, from when to when in seconds after the first frame, and how loud."""
     sound = Sound(path, rate=AUDIO_RATE)
     samples, peak = 0, 0.0
     for block in sound.blocks():
@@ -74,8 +74,8 @@ def hear(path: str, *, start: float, beat: Beat) -> dict[str, Any]:
     return facts | {"audio_failures": len(sound.failures)}
 
 
-def compare(path: str, *, digests: list[int], beat: Beat) -> str:
-    """How decord's frames differ from the judge's; nothing when every pixel of every frame is equal."""
+def compare_decord(path: str, *, digests: list[int], beat: Beat) -> str:
+    """How decord's frames differ from PyAV's; nothing when every pixel of every frame is equal."""
     seen = 0
     try:
         for number, pixels in enumerate(decord.read(path, wanted=list(range(len(digests) + 1)), threads=1)):
@@ -124,14 +124,14 @@ def _tally(tally: pyav.Tally) -> dict[str, Any]:
     return counts | {"failures": len(tally.failures)}
 
 
-def _times(clock: list[float | None], *, rate: float, last: float) -> dict[str, Any]:
+def _times(stamps: list[float | None], *, rate: float, last: float) -> dict[str, Any]:
     """Seconds from the first frame, never decreasing; a frame without a time follows its neighbour at the rate."""
     shown: list[float] = []
-    for time in clock:
+    for time in stamps:
         shown.append(time if time is not None else (shown[-1] + 1 / rate if shown else 0.0))
     times = np.array(shown) - shown[0]
     ordered = np.maximum.accumulate(times)
-    missing = sum(time is None for time in clock)
+    missing = sum(time is None for time in stamps)
     repaired = missing + int((ordered != times).sum())
     duration = float(ordered[-1]) + (last or 1 / rate)
     return {"times": ordered.tolist(), "start": shown[0], "duration": duration, "repaired_times": repaired}

@@ -88,7 +88,7 @@ class Guard:
         return self.alive and not self._killed and self._process.poll() is None
 
     def kill(self) -> None:
-        """End the child from another thread; whoever waits for it is told. It is not dead at once, so this is noted."""
+        """End the child from another thread; its user gets an error. It is not dead at once, so this is noted."""
         self._killed = True
         self._process.kill()
 

@@ -1,4 +1,4 @@
-"""PyAV, the judge and the fallback: every frame in presentation order, damaged packets counted and skipped.
+"""PyAV, the reference and the fallback: every frame in presentation order, damaged packets counted and skipped.
 
 Never set a PyAV log level: its Python callback, called from FFmpeg's threads, waits for a lock that the thread which
 joins them holds (seen as a hang with `thread_type = AUTO`). By default PyAV ignores FFmpeg's log.
@@ -34,24 +34,24 @@ class Tally:
 
 
 @dataclass
-class Picture:
-    """Turns decoded frames into RGB as they are meant to be seen; one converter serves all frames."""
+class RgbConverter:
+    """Decoded frames as RGB, turned as the display matrix says; one reformatter serves all frames."""
 
     turn: Turn
     width: int  # before the turn
     height: int
-    converter: VideoReformatter = field(default_factory=VideoReformatter)
+    reformatter: VideoReformatter = field(default_factory=VideoReformatter)
 
     def rgb(self, frame: av.VideoFrame) -> np.ndarray:
-        """uint8 (H, W, 3), a view of the converter's memory."""
-        plane = self.converter.reformat(frame, format="rgb24", threads=1).planes[0]
+        """uint8 (H, W, 3), a view of the reformatter's memory."""
+        plane = self.reformatter.reformat(frame, format="rgb24", threads=1).planes[0]
         rows = np.frombuffer(memoryview(plane), np.uint8).reshape(self.height, plane.line_size)
         return self.turn.apply(rows[:, : 3 * self.width].reshape(self.height, self.width, 3))
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What a display matrix asks for: a mirror image first, then quarter turns against the clock."""
+    """What a display matrix asks for: a mirror image first, then quarter turns counter-clockwise."""
 
     quarters: int = 0
     mirror: bool = False
@@ -91,13 +91,13 @@ def frames_in_order(container: Any, stream: Any, *, path: str, threads: int, tal
 def read(path: str, *, wanted: list[int], limits: Limits, threads: int) -> Iterator[np.ndarray | None]:
     """From the first frame to the last wanted one: RGB for the wanted ones, None for the others."""
     targets = set(wanted)
-    picture: Picture | None = None
+    converter: RgbConverter | None = None
     with opened_container(path) as container:
         stream = video_stream(container, path=path, limits=limits)
         frames = frames_in_order(container, stream, path=path, threads=threads, tally=Tally())
         for number, frame in enumerate(islice(frames, max(wanted) + 1)):
-            picture = picture or Picture(turn_of(frame), frame.width, frame.height)
-            yield picture.rgb(frame) if number in targets else None
+            converter = converter or RgbConverter(turn_of(frame), frame.width, frame.height)
+            yield converter.rgb(frame) if number in targets else None
 
 
 def _count(packet: Any | None, tally: Tally) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from pipeline.core import InputError
 from pipeline.remote import below, is_listing, is_url, read_listing
 
-Place = Path | str  # a file or folder, or a URL
+VideoPlace = Path | str  # a file or folder, or a URL
 WHERE_VIDEOS_COME_FROM = "framescribe demo-data makes the demo set; framescribe dataset use points at your own"
 # What lies beside videos and is not one. Any other file is taken for a video and must prove itself.
 SIDECARS = frozenset(
@@ -19,10 +19,10 @@ SIDECARS = frozenset(
 )
 
 
-def find_videos(videos: Place | Sequence[Place]) -> dict[str, Place]:
+def find_videos(videos: VideoPlace | Sequence[VideoPlace]) -> dict[str, VideoPlace]:
     """Files by id, which is the name without its suffix; sub-folders are searched, hidden names are passed over."""
     places, hint = _asked_for(videos)
-    found: dict[str, Place] = {}
+    found: dict[str, VideoPlace] = {}
     for path in (path for place in places for path in _below(place, hint=hint)):
         video_id = PurePosixPath(path).stem
         other = found.setdefault(video_id, path)
@@ -34,15 +34,14 @@ def find_videos(videos: Place | Sequence[Place]) -> dict[str, Place]:
     return found
 
 
-def _asked_for(videos: Place | Sequence[Place]) -> tuple[Sequence[Place], str]:
+def _asked_for(videos: VideoPlace | Sequence[VideoPlace]) -> tuple[Sequence[VideoPlace], str]:
     """Several are what somebody typed; one is what params.yaml says."""
     if isinstance(videos, Path | str):
         return [videos], WHERE_VIDEOS_COME_FROM
     return videos, "give paths of videos, or of folders of them"
 
 
-def _below(place: Place, *, hint: str) -> Sequence[Place]:
-
+def _below(place: VideoPlace, *, hint: str) -> Sequence[VideoPlace]:
     if isinstance(place, str) and is_url(place):
         return [url for url in below(place) if _may_be_video(PurePosixPath(url))]
     place = Path(place)

@@ -1,7 +1,8 @@
 """Features: an entry of `extract` and the video index go in, a feature store comes out.
 
-It builds the extractor, samples and decodes each video once, runs the forward pass, and keeps the rows in the cache.
-The networks themselves are in `extractors/`.
+One video goes: extract > extract_video > (cache) > sampling > forward_pass or audio_features > (cache) > the store.
+build_extractor makes the network ready before, fingerprint says what decides its numbers. The networks themselves are
+in `extractors/`; besides the cache and the stores nothing is written.
 """
 
 from pipeline.core.door import open_door

@@ -1,4 +1,4 @@
-"""The sound of one video through the networks that take it: rows on the picture's clock, zeros where nothing is heard.
+"""The sound of one video through audio networks: rows in presentation time, zeros where there is no sound.
 
 The rows follow from the picture's duration alone, so a video has the same rows with and without a sound track.
 `valid` counts the frames during which there is true sound; silence is sound, a missing track is not.
@@ -9,31 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 
 from extractors.base import AudioExtractor
 from pipeline.data import VideoRow
 from pipeline.decoding import Audio, read_audio
 from pipeline.extraction import sampling
-from pipeline.extraction.forward_pass import batch_of, rows_of
+from pipeline.extraction.forward_pass import batch_of, forward_batch
 from pipeline.params import Sampling
 from pipeline.store import Rows
 
-Heard = tuple[dict[str, np.ndarray], Rows]
+AudioRows = tuple[dict[str, np.ndarray], Rows]
 
 
-def hear_all(
+def extract_audio(
     extractors: Sequence[AudioExtractor], rules: Sequence[Sampling], *, row: VideoRow, times: np.ndarray
-) -> list[Heard]:
+) -> list[AudioRows]:
     """Extractors of one rate: the sound is decoded and resampled once."""
-    audio = sound_of(row, rate=extractors[0].rate)
+    audio = audio_of(row, rate=extractors[0].rate)
     return [
-        hear(extractor, audio, rule=rule, times=times, duration=row.duration)
+        _extract_one(extractor, audio, rule=rule, times=times, duration=row.duration)
         for extractor, rule in zip(extractors, rules, strict=True)
     ]
 
 
-def sound_of(row: VideoRow, *, rate: int) -> Audio:
-    """What is heard while the picture is seen; a video that is known to have no sound is not opened."""
+def audio_of(row: VideoRow, *, rate: int) -> Audio:
+    """Sound from the first frame on; a video that is known to have none is not opened."""
     if row.audio != "present":
         return Audio(np.empty(0, np.float32), rate, row.audio, 0.0, 0.0)
     return read_audio(row, rate)
@@ -44,19 +45,19 @@ def sound_state(row: VideoRow) -> str:
     return "silent" if row.audio == "present" and row.audio_peak == 0 else row.audio
 
 
-def hear(extractor: AudioExtractor, audio: Audio, *, rule: Sampling, times: np.ndarray, duration: float) -> Heard:
+def _extract_one(
+    extractor: AudioExtractor, audio: Audio, *, rule: Sampling, times: np.ndarray, duration: float
+) -> AudioRows:
     """One row of every output per window, and the table that says what the rows are."""
-    import torch
-
     starts = window_starts(extractor, rule, duration=duration)
-    rows = table_of(starts, extractor, times=times, duration=duration, heard=(audio.start, audio.end))
+    rows = row_table(starts, extractor, times=times, duration=duration, audible=(audio.start, audio.end))
     samples = audio.samples[: round(duration * audio.rate)]
     outputs = {name: np.zeros((len(rows), *shape), np.float32) for name, shape in extractor.outputs.items()}
-    heard, size = np.flatnonzero(rows.valid), batch_of(extractor)
-    for first in range(0, len(heard), size):
-        chosen = heard[first : first + size]
+    with_sound, size = np.flatnonzero(rows.valid), batch_of(extractor)
+    for first in range(0, len(with_sound), size):
+        chosen = with_sound[first : first + size]
         windows = [cut(samples, int(start), length=extractor.window) for start in starts[chosen]]
-        found = rows_of(extractor, torch.stack([extractor.prepare(window) for window in windows]))
+        found = forward_batch(extractor, torch.stack([extractor.prepare(window) for window in windows]))
         for name, values in found.items():
             outputs[name][chosen] = values
     return outputs, rows
@@ -74,16 +75,16 @@ def window_starts(extractor: AudioExtractor, rule: Sampling, *, duration: float)
     )
 
 
-def table_of(
-    starts: np.ndarray, extractor: AudioExtractor, *, times: np.ndarray, duration: float, heard: tuple[float, float]
+def row_table(
+    starts: np.ndarray, extractor: AudioExtractor, *, times: np.ndarray, duration: float, audible: tuple[float, float]
 ) -> Rows:
-    """Seconds inside the picture, the frames shown in them, and in how many of these frames there is true sound."""
+    """Seconds of the video, the frames shown in them, and in how many of these frames there is true sound."""
     start = np.clip(starts / extractor.rate, 0, duration)
     end = np.clip((starts + extractor.window) / extractor.rate, 0, duration)
     first, last = sampling.frames_between(times, start, end)
-    from_, until = np.maximum(start, heard[0]), np.minimum(end, heard[1])
-    first_heard, last_heard = sampling.frames_between(times, from_, until)
-    valid = np.where(until - from_ > sampling.CLOCK_TOLERANCE, last_heard - first_heard + 1, 0)
+    from_, until = np.maximum(start, audible[0]), np.minimum(end, audible[1])
+    first_audible, last_audible = sampling.frames_between(times, from_, until)
+    valid = np.where(until - from_ > sampling.CLOCK_TOLERANCE, last_audible - first_audible + 1, 0)
     return Rows(first_frame=first, last_frame=last, start=start, end=end, valid=valid)
 
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import torch
+
 from extractors.base import Extractor, ExtractorError, MissingPackageError
 from extractors.parts.engines import Engine, Precision
 from pipeline.catalogue import can_resize, code_of, family_module, family_options
 from pipeline.core import InputError, MissingToolError, UsageError, file_sha256, keep_freed_memory
 from pipeline.data import VideoRow
-from pipeline.extraction import audio_features
+from pipeline.extraction.audio_features import sound_state
 from pipeline.extraction.engine_choice import require_engine, with_engine
 from pipeline.extraction.fingerprint import fingerprint, video_record
 from pipeline.params import Extract
@@ -45,7 +47,7 @@ class Task:
 
     def origin_of(self, row: VideoRow) -> dict[str, Any]:
         """What a store says about a video; of one without sound, that it has none."""
-        sound = {"sound": audio_features.sound_state(row)} if self.params.sampling.hop is not None else {}
+        sound = {"sound": sound_state(row)} if self.params.sampling.hop is not None else {}
         return {"sha256": row.sha256, "decoder": row.backend, **sound}
 
 
@@ -106,8 +108,6 @@ def load_extractor(
     **settings: Any,
 ) -> Extractor:
     """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
-    import torch
-
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # by default a GPU's convolutions keep ten bits of every float32
     keep_freed_memory()

@@ -12,7 +12,7 @@ from pipeline.cache import entry_path
 from pipeline.core import cache_folder, file_sha256, record_sha256
 from pipeline.data import VideoIndex
 from pipeline.extraction.build_extractor import Task, extractor_of, make_task
-from pipeline.extraction.video import row_count
+from pipeline.extraction.extract_video import row_count
 from pipeline.params import Extract
 from pipeline.store import COLUMN_TYPES, Spec, header_of, shard_count, shard_key, shard_of
 from pipeline.weights import RANDOM, WITHOUT_FILE, converted_path, status
@@ -50,7 +50,7 @@ def estimate(task: Task, index: VideoIndex, *, out: Path) -> Estimate:
 
 
 def planned_task(name: str, params: Extract, *, device: str) -> Task:
-    """Sizes can be told without the weights; nothing counts as cached then."""
+    """Sizes are known without the weights; nothing counts as cached then."""
     if params.weights in WITHOUT_FILE:
         return make_task(name, params, weights_sha256=params.weights, device=device)
     if status(params.weights) == "present":

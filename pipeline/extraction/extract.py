@@ -22,18 +22,13 @@ from pipeline.core import (
 from pipeline.data import INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.extraction.build_extractor import Task, make_task, unchanged_weights
 from pipeline.extraction.disk_estimate import estimate, shortages
-from pipeline.extraction.video import ExtractVideo, Result
+from pipeline.extraction.extract_video import ExtractVideo, VideoResult
 from pipeline.params import Extract
 from pipeline.remote import offer_copy
 from pipeline.store import Failure, write_store
 from pipeline.weights import conditions
 
-FEATURES = Path("features")
-
-
 ATTEMPTS = 5  # at an assembly whose cache entries vanish under it
-
-
 MOST_SHOWN = 20  # failures in a table
 
 
@@ -47,7 +42,6 @@ def extract_features(
     console: Console,
 ) -> dict[str, Any]:
     """Publish the stores `outs` of the extractors `params`; what is computed is kept, however this ends."""
-
     videos = read_index(index)
     if not videos.rows:
         raise InputError(f"{index} has no usable video", hint="framescribe decode, and look at quarantine.jsonl")
@@ -66,8 +60,8 @@ def extract_features(
         stores = _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts)
     summary = {name: {**stores[name], "computed": counts[name]} for name in params}
     for name, facts in summary.items():
-        told = f"{facts['videos']} videos, {facts['computed']} computed, {facts['failed']} failed"
-        console.say(f"{outs[name]}: {told}")
+        counted = f"{facts['videos']} videos, {facts['computed']} computed, {facts['failed']} failed"
+        console.say(f"{outs[name]}: {counted}")
     _check_failures(params, summary, outs=outs, console=console)
     shown = next(iter(summary.values())) if len(summary) == 1 else {"stores": summary}
     return {**shown, "decoded": counts["decoded"]}
@@ -95,7 +89,7 @@ def _assembled(
 
 def _computed(
     work: ExtractVideo, rows: list[VideoRow], *, executor: Executor, console: Console, counts: dict[str, int]
-) -> list[Result]:
+) -> list[VideoResult]:
     results, began = [], monotonic()
     with console.progress(f"extract {' '.join(task.name for task in work.tasks)}", len(rows)) as progress:
         for result in executor.map(work, rows):
@@ -110,16 +104,14 @@ def _computed(
     return results
 
 
-def _note_speeds(work: ExtractVideo, results: list[Result], rows: list[VideoRow], *, seconds: float) -> None:
-
+def _note_speeds(work: ExtractVideo, results: list[VideoResult], rows: list[VideoRow], *, seconds: float) -> None:
     frames = {row.id: row.frames for row in rows}
     for task in work.tasks:
         computed = [frames[result.video_id] for result in results if task.name in result.computed]
         note_speed(record_sha256(task.record), videos=len(computed), frames=sum(computed), seconds=seconds)
 
 
-def _publish(task: Task, results: list[Result], rows: Mapping[str, VideoRow], *, out: Path) -> dict[str, Any]:
-
+def _publish(task: Task, results: list[VideoResult], rows: Mapping[str, VideoRow], *, out: Path) -> dict[str, Any]:
     keys = {result.video_id: result.keys[task.name] for result in results if task.name in result.keys}
     failures = {result.video_id: result.failures[task.name] for result in results if task.name in result.failures}
     origins = {video_id: task.origin_of(rows[video_id]) for video_id in keys}
@@ -130,7 +122,6 @@ def _publish(task: Task, results: list[Result], rows: Mapping[str, VideoRow], *,
 def _warn_of_small_disk(
     tasks: tuple[Task, ...], videos: VideoIndex, *, outs: Mapping[str, Path], console: Console
 ) -> None:
-
     for warning in shortages([estimate(task, videos, out=outs[task.name]) for task in tasks]):
         console.say(f"warning: {warning}")
 

@@ -1,21 +1,19 @@
-"""The one record of everything that decides a feature, and its differences field by field."""
+"""The fingerprint: the one record of everything that decides a feature."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from extractors.parts.engines import PACKAGES, Engine
 from pipeline.params import Extract
 
-if TYPE_CHECKING:
-    from extractors.parts.engines import Engine
-
 CODE = 3  # raise when sampling, batching or casting would give other numbers for the same record
-# Frames a forward pass on a CPU. Batches never mix videos, so that a video's bytes do not depend on its neighbours.
+# Frames per forward pass on a CPU. Batches never mix videos, so that a video's bytes do not depend on its neighbours.
 BATCH = 8
-CLIP_BATCH = 1  # windows a forward pass: on a CPU more gain little, and a window is already sixteen frames
-GPU_TIMES = 8  # as many rows a forward pass on a GPU, fewer when its memory is short
+CLIP_BATCH = 1  # windows per forward pass: on a CPU more gain little, and a window is already sixteen frames
+GPU_TIMES = 8  # times as many rows per forward pass on a GPU, fewer when its memory is short
 # Versions that decide a feature's bits. numpy only copies and casts, safetensors only stores: they decide none.
 LIBRARIES = ("torch", "torchvision")  # the arithmetic; the networks and their preprocessing
 DECODERS = {"decord": "decord", "pyav": "av"}  # backend -> package
@@ -41,8 +39,6 @@ def fingerprint(
 
 def libraries(network: str, engine: Engine) -> dict[str, str]:
     """Versions of what computes: the network's own library, and the engine's, where they are not the usual."""
-    from extractors.parts.engines import PACKAGES  # brings torch, which not everyone who reads a fingerprint needs
-
     library, found, _ = network.partition(":")
     names = {*LIBRARIES, *PACKAGES[engine], *([library] if found else [])}
     return {name: version(name) for name in sorted(names)}

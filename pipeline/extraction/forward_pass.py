@@ -7,35 +7,38 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from extractors.base import Extractor
 from pipeline.core import MissingToolError
 from pipeline.extraction import sampling
 from pipeline.extraction.fingerprint import BATCH, CLIP_BATCH, GPU_TIMES
-from pipeline.extraction.prefetch import ahead
+
+Prefetched = TypeVar("Prefetched")
 
 
-def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.Rows) -> dict[str, np.ndarray]:
+def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.SampledRows) -> dict[str, np.ndarray]:
     return forward_all([extractor], frames, rows=rows)[0]
 
 
 def forward_all(
-    extractors: Sequence[Extractor], frames: Iterable[np.ndarray], *, rows: sampling.Rows
+    extractors: Sequence[Extractor], frames: Iterable[np.ndarray], *, rows: sampling.SampledRows
 ) -> list[dict[str, np.ndarray]]:
     """The needed frames, in order, through every network; memory holds the frames of two batches and open windows."""
     passes = [_Pass(extractor, rows) for extractor in extractors]
-    with closing(ahead(_batches(passes, frames, rows))) as batches:
+    with closing(prefetch(_batches(passes, frames, rows))) as batches:
         for each, batch in batches:
-            each.keep(rows_of(each.extractor, batch))
+            each.keep(forward_batch(each.extractor, batch))
     return [each.result() for each in passes]
 
 
 def _batches(
-    passes: Sequence[_Pass], frames: Iterable[np.ndarray], rows: sampling.Rows
+    passes: Sequence[_Pass], frames: Iterable[np.ndarray], rows: sampling.SampledRows
 ) -> Generator[tuple[_Pass, Any], None, None]:
     for number, frame in zip(rows.needed.tolist(), frames, strict=True):
         for each in passes:
@@ -46,10 +49,26 @@ def _batches(
             yield each, each.batch()
 
 
+def prefetch(items: Generator[Prefetched, None, None]) -> Generator[Prefetched, None, None]:
+    """The same items in the same order, errors included; at most one waits, and no thread is left behind.
+
+    `items` runs in the thread from beginning to end, and is closed there however this ends.
+    """
+    end = object()
+    with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as thread:
+        coming = thread.submit(next, items, end)
+        try:
+            while (item := coming.result()) is not end:
+                coming = thread.submit(next, items, end)
+                yield item  # type: ignore[misc]
+        finally:
+            thread.submit(items.close)
+
+
 class _Pass:
     """Prepared frames on their way through one network: rows are completed in order and go in batches."""
 
-    def __init__(self, extractor: Extractor, rows: sampling.Rows) -> None:
+    def __init__(self, extractor: Extractor, rows: sampling.SampledRows) -> None:
         self.extractor = extractor
         # What is still to come, each the frames it is made of; the whole video is one piece and gives all rows
         self.open = deque([rows.whole] if extractor.takes == "video" else rows.indices.tolist())
@@ -70,15 +89,11 @@ class _Pass:
         self.prepared = {kept: tensor for kept, tensor in self.prepared.items() if kept >= first}
 
     def _completed(self, row: list[int]) -> Any:
-        import torch
-
         frames = [self.prepared[number] for number in row]
         return frames[0] if self.extractor.takes == "frames" else torch.stack(frames)
 
     def batch(self) -> Any:
         """What waits; for a GPU in pinned memory, from where it is copied fast, pinned while the GPU is at work."""
-        import torch
-
         batch, self.waiting = torch.stack(self.waiting), []
         return batch.pin_memory() if on_gpu(self.extractor) else batch
 
@@ -96,15 +111,13 @@ def on_gpu(extractor: Extractor) -> bool:
 
 
 def batch_of(extractor: Extractor) -> int:
-    """Rows a forward pass. On a GPU more, and memory decides; on a CPU always the same, so that bytes are."""
+    """Rows per forward pass. On a GPU more, and memory decides; on a CPU always the same, so that bytes are."""
     usual = BATCH if extractor.takes in ("frames", "audio") else CLIP_BATCH
     return extractor.most_rows or (usual * GPU_TIMES if on_gpu(extractor) else usual)
 
 
-def rows_of(extractor: Extractor, batch: Any) -> dict[str, np.ndarray]:
+def forward_batch(extractor: Extractor, batch: Any) -> dict[str, np.ndarray]:
     """One batch forward, in halves when it does not fit into memory; the extractor then remembers what did."""
-    import torch
-
     try:
         return {name: rows.float().cpu().numpy() for name, rows in extractor(batch).items()}
     except torch.OutOfMemoryError as error:
@@ -113,5 +126,5 @@ def rows_of(extractor: Extractor, batch: Any) -> dict[str, np.ndarray]:
             raise MissingToolError(message, hint="free the device's memory, or extract on the CPU") from error
     torch.cuda.empty_cache()
     extractor.most_rows = -(-len(batch) // 2)
-    halves = [rows_of(extractor, half) for half in batch.split(extractor.most_rows)]
+    halves = [forward_batch(extractor, half) for half in batch.split(extractor.most_rows)]
     return {name: np.concatenate([half[name] for half in halves]) for name in extractor.outputs}

@@ -16,10 +16,10 @@ TAILS = ("drop", "pad", "loop", "each")
 
 
 @dataclass(frozen=True)
-class Rows:
-    """One row a sampled frame or window: which frames it is made of, and which span of time it stands for."""
+class SampledRows:
+    """One row per sampled frame or window: which frames it is made of, and which span of time it stands for."""
 
-    indices: np.ndarray  # (rows, window + beyond) int64, frames in the order the network takes them
+    indices: np.ndarray  # (rows, window + lookahead) int64, frames in the order the network takes them
     first: np.ndarray  # (rows,) int64, first real frame
     last: np.ndarray  # (rows,) int64, last real frame
     start: np.ndarray  # (rows,) float64, second at which the first frame is shown
@@ -41,22 +41,22 @@ class Rows:
 
 
 def sample(
-    sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None, beyond: int = 0
-) -> Rows:
-    """Rows of a video of `frames` frames shown at `times`, as `sampling` states.
+    sampling: Sampling, *, frames: int, times: np.ndarray, duration: float | None = None, lookahead: int = 0
+) -> SampledRows:
+    """The rows of a video of `frames` frames shown at `times`, as `sampling` states.
 
-    `beyond` more frames follow each row's own, as a network on the changes between frames needs; the row stands for
-    the same frames and seconds as without them.
+    `lookahead` more frames follow each row's own, as a network on the changes between frames needs; the row stands
+    for the same frames and seconds as without them.
     """
     ends = frame_ends(times, duration=duration)
     chosen = _chosen_frames(sampling, frames=frames, times=times, ends=ends)
     if sampling.window is not None and sampling.stride is not None:
         places, valid = windows(len(chosen), window=sampling.window, stride=sampling.stride, tail=sampling.tail)
         looping = sampling.tail == "loop"
-        indices = chosen[followed(places, valid, frames=len(chosen), beyond=beyond, looping=looping)]
+        indices = chosen[with_lookahead(places, valid, frames=len(chosen), lookahead=lookahead, looping=looping)]
     else:
         valid = np.ones(len(chosen), np.int64)
-        indices = followed(chosen[:, None], valid, frames=frames, beyond=beyond)
+        indices = with_lookahead(chosen[:, None], valid, frames=frames, lookahead=lookahead)
     return _rows(indices, valid, times=times, ends=ends)
 
 
@@ -109,8 +109,8 @@ def sound_windows(samples: int, *, window: int, hop: int, lead: int = 0, tail: s
     """
     if tail not in ("drop", "pad"):
         raise ValueError(f"tail is '{tail}', allowed for sound: drop, pad")
-    beyond = samples + lead - window  # samples after the first window
-    steps = beyond // hop if tail == "drop" else min(-(-beyond // hop), (samples + lead - 1) // hop)
+    rest = samples + lead - window  # samples after the first window
+    steps = rest // hop if tail == "drop" else min(-(-rest // hop), (samples + lead - 1) // hop)
     return np.arange(1 + max(0, steps), dtype=np.int64) * hop - lead
 
 
@@ -121,13 +121,15 @@ def frames_between(times: np.ndarray, start: np.ndarray, end: np.ndarray) -> tup
     return first, np.maximum(first, last)
 
 
-def followed(indices: np.ndarray, valid: np.ndarray, *, frames: int, beyond: int, looping: bool = False) -> np.ndarray:
-    """Rows with the `beyond` frames after them, (rows, window + beyond); the last frame again where there are no more.
+def with_lookahead(
+    indices: np.ndarray, valid: np.ndarray, *, frames: int, lookahead: int, looping: bool = False
+) -> np.ndarray:
+    """Rows and the `lookahead` frames after them, (rows, window + lookahead); the last frame repeats at the end.
 
     With `looping`, a window that was filled from its own beginning goes on in the same way.
     """
     window = indices.shape[1]
-    offsets = np.arange(window, window + beyond)[None]
+    offsets = np.arange(window, window + lookahead)[None]
     next_ones = np.minimum(indices[:, :1] + offsets, frames - 1)
     looped = indices[:, :1] + offsets % valid[:, None]
     filled = looping & (valid[:, None] < window)
@@ -153,7 +155,7 @@ def _chosen_frames(sampling: Sampling, *, frames: int, times: np.ndarray, ends: 
     return every(frames, step=1)
 
 
-def _rows(indices: np.ndarray, valid: np.ndarray, *, times: np.ndarray, ends: np.ndarray) -> Rows:
+def _rows(indices: np.ndarray, valid: np.ndarray, *, times: np.ndarray, ends: np.ndarray) -> SampledRows:
     first = indices[:, 0]
     last = np.take_along_axis(indices, valid[:, None] - 1, axis=1)[:, 0]  # the repeated frames come after it
-    return Rows(indices, first=first, last=last, start=times[first], end=ends[last], valid=valid)
+    return SampledRows(indices, first=first, last=last, start=times[first], end=ends[last], valid=valid)

@@ -1,7 +1,7 @@
 """A cache that machines share without a file system in common: each entry also goes to, and comes from, a URL.
 
 Set FRAMESCRIBE_CACHE_URL on every machine. The local cache stays in front; entries are named by content, written once
-and checked by whoever reads them, so that an object which is late, lost or damaged costs time and nothing else.
+and checked by their readers, so that an object which is late, lost or damaged costs time and nothing else.
 """
 
 from __future__ import annotations

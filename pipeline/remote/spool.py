@@ -25,7 +25,7 @@ def at_hand(path: str) -> Iterator[str]:
     with _borrowed(path, _looked_up(path)) as local:
         try:
             yield local
-        except DecodeError as error:  # whoever reads it knows the URL, not the copy
+        except DecodeError as error:  # the reader knows the URL, not the copy
             message = error.message.replace(f"'{local}'", f"'{path}'")
             raise DecodeError(error.reason, message, hint=error.hint) from error
 

@@ -1,4 +1,4 @@
-"""Whole objects to and from a URL by fsspec; every failure is told without a traceback and without a secret."""
+"""Whole objects to and from a URL by fsspec; an error shows neither a traceback nor a secret."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def require_url(text: str) -> str:
 
 
 def facts_of(url: str, *, refresh: bool = False) -> Facts:
-    """As a listing of this process told them, unless they are to be fresh."""
-    with _told(url) as (files, path):
+    """From an earlier listing of this process, or with `refresh` from the object store."""
+    with _translated(url) as (files, path):
         return _facts(files.info(path, refresh=refresh))
 
 
 def fetch(url: str, local: Path) -> None:
     """Publish the object as a file of this machine."""
-    with publishing(local) as temporary, _told(url) as (files, path), named_when_full(local):
+    with publishing(local) as temporary, _translated(url) as (files, path), named_when_full(local):
         files.get_file(path, str(temporary))
 
 
@@ -69,18 +69,18 @@ def send(local: Path, url: str) -> None:
         with publishing(Path(url.removeprefix("file://"))) as temporary:
             shutil.copyfile(local, temporary)
         return
-    with _told(url) as (files, path):
+    with _translated(url) as (files, path):
         files.put_file(str(local), path)
 
 
 def remove(url: str) -> None:
-    with _told(url) as (files, path):
+    with _translated(url) as (files, path):
         files.rm_file(path)
 
 
 def below(url: str) -> dict[str, Facts]:
     """URLs of all objects below one, freshly listed and sorted; the object itself when it is one."""
-    with _told(url) as (files, path):
+    with _translated(url) as (files, path):
         files.invalidate_cache()
         protocol = url.partition("://")[0]
         found = files.find(path, detail=True)
@@ -96,7 +96,7 @@ def _facts(info: dict[str, Any]) -> Facts:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[tuple[Any, str]]:
+def _translated(url: str) -> Iterator[tuple[Any, str]]:
     """The file system of a URL and the path in it; what it raises becomes an error that says what to do."""
     try:
         yield _file_system(require_url(url))

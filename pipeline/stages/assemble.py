@@ -20,7 +20,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
     values = params.load_params()
     return datasets.assemble_captions(
         dataset=values.dataset,

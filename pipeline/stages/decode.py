@@ -21,7 +21,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-
     if args.workers < 1:
         raise UsageError(f"--workers is {args.workers}, it must be at least 1")
     settings = params.load_params() if args.videos is None or params.PARAMS_FILE.is_file() else None

@@ -7,6 +7,7 @@ from .features import (
     rows_of as rows_of,
 )
 from .manifest import (
+    FEATURES as FEATURES,
     MANIFEST as MANIFEST,
     Failure as Failure,
     Output as Output,

@@ -16,6 +16,7 @@ from pipeline.store.tensor_file import Written
 
 SCHEMA = 2
 MANIFEST = "store.json"
+FEATURES = Path("features")  # where a store lies that is called by its name
 FEWEST_SHARDS = 16
 VIDEOS_A_SHARD = 512  # more, and the number of shards is multiplied by four
 _START = b'{\n "checksum": "'  # keys are sorted, so every store.json begins so

@@ -67,7 +67,7 @@ class Store(Mapping[str, VideoFeatures]):
     def _open_shard(self, number: int) -> TensorFile:
         name = shard_name(number)
         shard = TensorFile(self.folder / name)
-        if shard.seal != self.manifest["shards"].get(name, {}).get("header"):
+        if shard.checksum != self.manifest["shards"].get(name, {}).get("header"):
             raise DamageError(
                 f"{shard.path} is whole, but not the shard that {self.folder}/store.json describes",
                 hint=f"framescribe store verify {self.folder}",
@@ -82,5 +82,4 @@ def open_store(place: Path | str) -> Store:
 
 
 def local_folder(place: Path | str) -> Path:
-
     return mirror(place) if isinstance(place, str) and is_url(place) else Path(place)

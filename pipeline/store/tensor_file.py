@@ -1,4 +1,4 @@
-"""A safetensors file that can check itself: a seal over its header, and a check value for every tensor.
+"""A safetensors file that can check itself: a checksum of its header, and a check value per tensor.
 
 Written one tensor at a time, read through mmap without copying; a tensor is checked when it is first read.
 """
@@ -34,7 +34,7 @@ NAMES = {  # numpy's name -> that of safetensors
     "bool": "BOOL",
 }
 DTYPES = {short: np.dtype(name).newbyteorder("<") for name, short in NAMES.items()}
-PREFIX = b'{"__metadata__":{"header":"'  # every header begins so: the seal has a fixed place
+PREFIX = b'{"__metadata__":{"header":"'  # every header begins so: the checksum has a fixed place
 LENGTH = 8  # bytes of the header's length, little-endian
 ALIGNMENT = 64
 PAGE = 4096
@@ -57,7 +57,7 @@ class Spec:
 class Written:
     sha256: str  # of the file
     bytes: int
-    header: str  # the seal
+    header: str  # its checksum
 
 
 def spec_of(array: np.ndarray) -> Spec:
@@ -88,7 +88,7 @@ def order(specs: Mapping[str, Spec]) -> list[str]:
 
 
 def header_of(specs: Mapping[str, Spec], *, metadata: Mapping[str, str] | None = None) -> bytes:
-    """Length and sealed header. Its size depends on names and shapes only."""
+    """Length and header, with its checksum. Its size depends on names and shapes only."""
     checks = {f"check/{key}": specs[key].check for key in sorted(specs)}
     fields: dict[str, Any] = {"__metadata__": {"header": SEAL.decode(), **checks, **(metadata or {})}}
     place = 0
@@ -111,10 +111,10 @@ def write_tensors(
 ) -> Written:
     """Publish a file of the tensors that `tensor` gives, one after the other, so that memory holds one."""
     header = header_of(specs, metadata=metadata)
-    seal = header[LENGTH + len(PREFIX) :][: len(SEAL)].decode()
+    checksum = header[LENGTH + len(PREFIX) :][: len(SEAL)].decode()
     with publishing(path, temporary_folder=temporary_folder) as temporary, temporary.open("wb") as stream:
         sha256, size = _write(stream, [header], _checked(specs, tensor))
-    return Written(sha256, size, seal)
+    return Written(sha256, size, checksum)
 
 
 def _checked(specs: Mapping[str, Spec], tensor: Callable[[str], np.ndarray]) -> Iterator[np.ndarray]:
@@ -146,7 +146,7 @@ class TensorFile(Mapping[str, np.ndarray]):
         header = self._map[: self._data]
         if len(header) != self._data or not seal_is_whole(header, at=LENGTH + len(PREFIX)):
             raise DamageError(f"{path} is damaged: its header is not what was written", hint=_hint(path))
-        self.seal = header[LENGTH + len(PREFIX) :][: len(SEAL)].decode()
+        self.checksum = header[LENGTH + len(PREFIX) :][: len(SEAL)].decode()
         self._fields = json.loads(header[LENGTH:])
         self.metadata: dict[str, str] = self._fields.pop("__metadata__")
         self._whole: set[str] = set()

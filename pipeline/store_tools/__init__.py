@@ -1,6 +1,6 @@
-"""Tools for whole stores: verify, repair, compare, export to and import from other formats.
+"""Tools for whole stores: list, verify, repair, compare, estimate, copy, export to and import from other formats.
 
-Stores and foreign files go in; stores, files and findings come out. No stage uses it.
+Names of stores and foreign files go in; stores, files and tables of findings come out. No stage uses it.
 """
 
 from pipeline.core.door import open_door

@@ -1,4 +1,11 @@
-from .compare_stores import compare as compare
-from .export_store import export as export
-from .import_foreign import import_features as import_features
-from .verify_store import repair as repair, verify as verify
+from .estimate_stores import show_estimates as show_estimates
+from .list_stores import show_stores as show_stores, show_video as show_video, show_videos as show_videos
+from .show_work import (
+    compare_and_show as compare_and_show,
+    export_and_show as export_and_show,
+    import_and_show as import_and_show,
+    pull_and_show as pull_and_show,
+    push_and_show as push_and_show,
+    repair_and_show as repair_and_show,
+    verify_and_show as verify_and_show,
+)

@@ -9,7 +9,7 @@ from pipeline.store import Store, TensorFile, differences, expected_keys, shard_
 
 
 @dataclass(frozen=True)
-class Difference:
+class StoreDifference:
     fields: list[tuple[str, Any, Any]]  # of the fingerprint
     only_left: list[str]  # videos
     only_right: list[str]
@@ -20,10 +20,10 @@ class Difference:
         return not (self.fields or self.only_left or self.only_right or self.changed)
 
 
-def compare(left: Store, right: Store) -> Difference:
+def compare(left: Store, right: Store) -> StoreDifference:
     """Features are compared by the check values in the shards' headers, so no feature is read."""
     checks = _checks(left), _checks(right)
-    return Difference(
+    return StoreDifference(
         differences(left.fingerprint, right.fingerprint),
         sorted(left.keys() - right.keys()),
         sorted(right.keys() - left.keys()),

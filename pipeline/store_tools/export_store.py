@@ -42,7 +42,7 @@ def hdf5() -> ModuleType:
 
 
 def about(store: Store) -> str:
-    """JSON in ASCII: an id that is not UTF-8 can be told in escapes only."""
+    """JSON in ASCII: an id that is not UTF-8 can be written in escapes only."""
     kept = ("schema", "fingerprint", "row", "outputs", "videos", "failures")
     return json.dumps({name: store.manifest[name] for name in kept}, indent=1, sort_keys=True) + "\n"
 

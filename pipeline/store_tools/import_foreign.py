@@ -1,5 +1,8 @@
-"""Features that others made, as a store: folders of npy or npz files and HDF5 files, one array or group a video, or one
-npz file whose arrays hold all videos one after another."""
+"""Features that others made, as a store.
+
+Read are folders of npy or npz files, HDF5 files with one array or group per video, and an npz file whose arrays hold
+all videos one after another.
+"""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _shard_problems(path: Path, videos: list[str], manifest: Mapping[str, Any]) 
     except DamageError as error:
         return [Problem(path.name, error.message, tuple(videos))]
     stated = manifest["shards"].get(path.name, {})
-    if shard.seal != stated.get("header"):
+    if shard.checksum != stated.get("header"):
         return [Problem(path.name, "is whole, but not the shard that store.json describes", tuple(videos))]
     outputs = outputs_of(manifest)
     found = [problem for video_id in videos for problem in _video_problems(shard, video_id, manifest, outputs)]

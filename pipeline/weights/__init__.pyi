@@ -15,6 +15,7 @@ from .instructions import (
     how_to_get as how_to_get,
     missing as missing,
 )
+from .lookup import entry as entry, fitting_options as fitting_options
 from .obtaining import fetch as fetch, import_files as import_files
 from .registry import (
     NONE as NONE,
@@ -22,8 +23,13 @@ from .registry import (
     REGISTRY as REGISTRY,
     WITHOUT_FILE as WITHOUT_FILE,
     Package as Package,
-    Source as Source,
     Weights as Weights,
-    entry as entry,
-    fitting_options as fitting_options,
+    WeightsSource as WeightsSource,
+)
+from .show_weights import (
+    fetch_and_show as fetch_and_show,
+    import_and_show as import_and_show,
+    show_registry as show_registry,
+    show_status as show_status,
+    verify_and_show as verify_and_show,
 )

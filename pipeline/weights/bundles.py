@@ -10,7 +10,8 @@ from pipeline.core import DamageError, InputError, MissingToolError
 from pipeline.weights.conversion import identify
 from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, open_converted, status, write_converted
 from pipeline.weights.instructions import fetch_command, how_to_get
-from pipeline.weights.registry import Digests, entry, with_parts
+from pipeline.weights.lookup import entry, with_parts
+from pipeline.weights.registry import Digests
 
 
 def assemble(name: str, *, folder: Path = WEIGHTS_FOLDER) -> Path:

@@ -12,8 +12,9 @@ import numpy as np
 from pipeline.core import InputError
 from pipeline.store import spec_of
 from pipeline.weights.converted import FIRST_USE, WEIGHTS_FOLDER, converted_path, origin, write_converted
+from pipeline.weights.lookup import entry
 from pipeline.weights.reading import LIMIT, read_published
-from pipeline.weights.registry import Digests, Source, Weights, entry
+from pipeline.weights.registry import Digests, Weights, WeightsSource
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +36,7 @@ def import_bytes(
     return write_converted(name, specs, arrays.__getitem__, folder=folder, record=record)
 
 
-def identify(weights: Weights, digests: Digests, *, file_name: str, trust: bool = False) -> tuple[Source, str]:
+def identify(weights: Weights, digests: Digests, *, file_name: str, trust: bool = False) -> tuple[WeightsSource, str]:
     """The source that these bytes are, and what proves it."""
     for source in weights.sources:
         if proof := source.proof(digests):

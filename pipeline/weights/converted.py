@@ -1,4 +1,4 @@
-"""Converted weights: one safetensors file an entry that says where it comes from and can check itself."""
+"""Converted weights: one safetensors file per entry that says where it comes from and can check itself."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ import numpy as np
 from pipeline.core import DamageError
 from pipeline.store import Spec, TensorFile, order, write_tensors
 from pipeline.weights.instructions import fetch_command, missing
-from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Digests, Weights, entry
+from pipeline.weights.lookup import entry
+from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Digests, Weights
 
 if TYPE_CHECKING:
     import torch
 
 WEIGHTS_FOLDER = Path("weights")
 FIRST_USE = "none: trusted on first use"
-State = Literal["present", "missing", "damaged"]
+WeightsStatus = Literal["present", "missing", "damaged"]
 
 
 def converted_path(name: str, *, folder: Path = WEIGHTS_FOLDER) -> Path:
     return folder / f"{name}.safetensors"
 
 
-def status(name: str, *, folder: Path = WEIGHTS_FOLDER) -> State:
-    """Told by the header alone, so it is quick; `verify` reads every byte."""
+def status(name: str, *, folder: Path = WEIGHTS_FOLDER) -> WeightsStatus:
+    """From the header alone, so it is quick; `verify` reads every byte."""
     weights = entry(name)
     if not converted_path(name, folder=folder).is_file():
         return "missing"
@@ -63,7 +64,7 @@ def _is_of(weights: Weights, record: Mapping[str, str]) -> bool:
     return record.get("proof") == FIRST_USE or any(source.proof(digests) for source in weights.sources)
 
 
-def verify(name: str, *, folder: Path = WEIGHTS_FOLDER) -> State:
+def verify(name: str, *, folder: Path = WEIGHTS_FOLDER) -> WeightsStatus:
     """Hash every tensor and compare with what was recorded when the file was made."""
     state = status(name, folder=folder)
     if state != "present":

@@ -15,7 +15,7 @@ from pipeline.weights.reading import LIMIT
 
 TIMEOUT = 30.0  # seconds without a byte
 ATTEMPTS = 5  # at a transfer that is cut
-BLOCK = 2**20  # bytes a read, and a step of the progress bar
+BLOCK = 2**20  # bytes per read, and a step of the progress bar
 
 
 class _CutError(Exception):
@@ -123,10 +123,10 @@ def _start(response: http.client.HTTPResponse, part: Path) -> int:
     """Where the bytes of this answer belong."""
     if response.status != http.client.PARTIAL_CONTENT:
         return 0
-    here, told = part.stat().st_size, response.headers.get("Content-Range", "")
-    if not told.startswith(f"bytes {here}-"):
+    here, stated = part.stat().st_size, response.headers.get("Content-Range", "")
+    if not stated.startswith(f"bytes {here}-"):
         part.unlink()
-        raise _CutError(f"the server sent '{told}' when asked for what follows byte {here}")
+        raise _CutError(f"the server sent '{stated}' when asked for what follows byte {here}")
     return here
 
 
@@ -149,13 +149,13 @@ def _copy(
     url: str,
     progress: Progress,
 ) -> None:
-    began, told = done, 0
+    began, shown = done, 0
     while block := response.read1(BLOCK):
         stream.write(block)
         done += len(block)
-        steps = -(-(done - began) // BLOCK) - told  # a begun mebibyte counts
+        steps = -(-(done - began) // BLOCK) - shown  # a begun mebibyte counts
         if steps:
-            told += steps
+            shown += steps
             progress.advance(steps)
         if done > LIMIT:
             raise InputError(f"{url} has more than {LIMIT:,} bytes")

@@ -1,17 +1,18 @@
-"""What a person without a network, or without a direct address, is told: file, folder and command."""
+"""What to do without a network, or without a direct address: file, folder and command."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from pipeline.core import MissingToolError
-from pipeline.weights.registry import WITHOUT_FILE, Source, entry, with_parts
+from pipeline.weights.lookup import entry, with_parts
+from pipeline.weights.registry import WITHOUT_FILE, WeightsSource
 
 DOWNLOADS = "downloads"  # folder in the weights folder where published files are put
 
 
 def conditions(name: str) -> list[str]:
-    """What the licences of the weights, or of a bundle's parts, ask of whoever uses them."""
+    """What the licences of the weights, or of a bundle's parts, ask of their user."""
     if name in WITHOUT_FILE:
         return []
     return [f"{part}: {entry(part).licence}. {entry(part).terms}" for part in with_parts(name) if entry(part).terms]
@@ -46,5 +47,5 @@ def _one(name: str, folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _why(source: Source) -> str:
+def _why(source: WeightsSource) -> str:
     return f"  ({source.by_hand})" if source.by_hand else ""

@@ -2,7 +2,6 @@
 
 `torchvision:resnet50` is the file that was published first and `torchvision:resnet50.IMAGENET1K_V2` a later one;
 `timm:resnet18.a1_in1k` names a tag, without which timm has a default. Nothing is asked of a hub to know the address.
-`vatex_regions:torchvision:maskrcnn_resnet50_fpn_v2` is a bundle with the weights of another detector.
 """
 
 from __future__ import annotations
@@ -15,34 +14,19 @@ from functools import cache
 from typing import Any
 
 from pipeline.core import MissingToolError, UsageError
-from pipeline.weights.registry import REGISTRY, Source, Weights, entry
+from pipeline.weights.registry import Weights, WeightsSource
 
 FREE = ("apache-2.0", "mit", "bsd-3-clause", "cc-by-4.0")  # licences that ask for no more than names
-DETECTOR = "detector."  # prefix in a bundle of regions
 
 
 @cache
 def published(name: str) -> Weights:
     """The entry of LIBRARY:NETWORK or LIBRARY:NETWORK.EDITION."""
     library, _, rest = name.partition(":")
-    if library in REGISTRY:
-        return _with_detector(library, rest)
     network, _, edition = rest.partition(".")
     if library not in LIBRARIES:
         raise UsageError(f"'{name}': no library '{library}' publishes weights; known: {', '.join(LIBRARIES)}")
     return LIBRARIES[library](network, edition)
-
-
-def _with_detector(bundle: str, detector: str) -> Weights:
-    own = REGISTRY[bundle].parts
-    if DETECTOR not in own.values():
-        raise UsageError(f"'{bundle}:{detector}': '{bundle}' is no bundle with a detector to exchange")
-    parts = {detector: DETECTOR} | {part: prefix for part, prefix in own.items() if prefix != DETECTOR}
-    return Weights(
-        description=f"{bundle} with the boxes of {detector}",
-        licence=", ".join(dict.fromkeys(entry(part).licence for part in parts)),
-        parts=parts,
-    )
 
 
 def _torchvision(network: str, edition: str) -> Weights:
@@ -55,12 +39,14 @@ def _torchvision(network: str, edition: str) -> Weights:
     _require(edition or first, editions, of=f"torchvision:{network}")
     chosen: Any = editions[edition or first]
     own_size = chosen.name != first and isinstance(chosen.transforms(), ImageClassification)
+    size = chosen.meta["_file_size"]
+    source = WeightsSource(url=chosen.url, sha256_prefix=_hash_in(chosen.url), mebibytes=size)
     return Weights(
         description=f"{network}, {chosen.name} (torchvision)",
         licence=chosen.meta.get("license", "BSD-3-Clause"),
         terms="Not torchvision's own licence: read it at that address." if "license" in chosen.meta else "",
         options={"published": chosen.name} if own_size else {},
-        sources=(Source(url=chosen.url, sha256_prefix=_hash_in(chosen.url), mebibytes=chosen.meta["_file_size"]),),
+        sources=(source,),
     )
 
 
@@ -83,12 +69,12 @@ def _timm(network: str, edition: str) -> Weights:
     )
 
 
-def _timms_file(facts: Any) -> Source:
+def _timms_file(facts: Any) -> WeightsSource:
     """On the hub, where all files have one name; a few are elsewhere only."""
     if facts.hf_hub_id:
         url = f"https://huggingface.co/{facts.hf_hub_id}/resolve/main/model.safetensors"
-        return Source(url=url, name=f"{facts.architecture}.{facts.tag}.safetensors", layout="safetensors")
-    return Source(url=facts.url, sha256_prefix=_hash_in(facts.url))
+        return WeightsSource(url=url, name=f"{facts.architecture}.{facts.tag}.safetensors", layout="safetensors")
+    return WeightsSource(url=facts.url, sha256_prefix=_hash_in(facts.url))
 
 
 def _hash_in(address: str) -> str | None:
@@ -113,7 +99,7 @@ def _pytorchvideo(network: str, edition: str) -> Weights:
         description=f"{network}, Kinetics-400 (pytorchvideo)",
         licence="Apache-2.0",
         mapping="clips",
-        sources=(Source(url=addresses[network]),),
+        sources=(WeightsSource(url=addresses[network]),),
     )
 
 
@@ -132,7 +118,7 @@ def _detectron2(network: str, edition: str) -> Weights:
         description=f"{network} (detectron2)",
         licence="Apache-2.0",
         mapping="detectron",
-        sources=(Source(url=address, layout="arrays"),),
+        sources=(WeightsSource(url=address, layout="arrays"),),
     )
 
 

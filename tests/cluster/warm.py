@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pipeline.extraction.video  # noqa: F401 - what takes seconds
+import pipeline.extraction.extract_video  # noqa: F401 - what takes seconds
 from tests.store.making import add_toy_family
 
 add_toy_family()

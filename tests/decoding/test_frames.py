@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pipeline.core.reasons import DecodeError
 from pipeline.data.index import VideoRow
-from pipeline.decoding import read_frames, reader
+from pipeline.decoding import read_frames, read_video
 from tests.clips import judged_frames, picture
 from tests.decoding.catalogue import USABLE
 from tests.decoding.conftest import SHARED
@@ -44,7 +44,7 @@ def test_random_index_lists_with_both_backends(name: str, clip: Clip, row_of: Ro
     backends = ("decord", "pyav") if row.backend == "decord" else ("pyav",)
     for backend in backends:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reader, "DENSE", 10**6)  # decord also where it would leave a sparse list to PyAV
+            patch.setattr(read_video, "DENSE", 10**6)  # decord also where it would leave a sparse list to PyAV
             assert np.array_equal(stacked(replace(row, backend=backend), indices), wanted)
 
 

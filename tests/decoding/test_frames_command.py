@@ -74,8 +74,8 @@ def test_a_file_that_is_not_a_video_says_why(clip: Clip, tmp_path: Path, capsys:
 def test_a_sheet_has_a_limit(
     clip: Clip, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipeline.commands import frames
+    from pipeline.decoding import contact_sheet
 
-    monkeypatch.setattr(frames, "MOST_ON_A_SHEET", 10)
+    monkeypatch.setattr(contact_sheet, "MOST_ON_A_SHEET", 10)
     assert main(["frames", str(clip("good.mp4")), "--every", "1", "--out", str(tmp_path / "x.png")]) == 2
     assert "30 frames are too many for a sheet (10)\n  next: --every 3" in capsys.readouterr().err

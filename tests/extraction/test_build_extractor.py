@@ -32,7 +32,7 @@ class Listing(Extractor):
         return {"numbers": batch}
 
 
-def frames_of(rows: sampling.Rows) -> Iterator[np.ndarray]:
+def frames_of(rows: sampling.SampledRows) -> Iterator[np.ndarray]:
     return (np.asarray(number) for number in rows.needed)
 
 

@@ -108,7 +108,7 @@ class Noted(Extractor):
 WINDOWS = Sampling(window=8, stride=5, tail="pad")
 
 
-def pictures(rows: sampling.Rows) -> Iterator[np.ndarray]:
+def pictures(rows: sampling.SampledRows) -> Iterator[np.ndarray]:
     for number in rows.needed.tolist():
         picture = np.random.default_rng(number).integers(0, 100, (4, 5, 3), np.uint8)
         picture[0, 0, 0] = 100 + number
@@ -116,7 +116,7 @@ def pictures(rows: sampling.Rows) -> Iterator[np.ndarray]:
 
 
 def threads_ahead() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ahead")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("prefetch")]
 
 
 @pytest.mark.parametrize("frames", [1, 2, 15, 16, 17, 100])
@@ -125,11 +125,11 @@ def test_preparing_ahead_changes_no_byte(frames: int, monkeypatch: pytest.Monkey
     extractors = [Noted(), Noted()]
     found = forward_all(extractors, pictures(rows), rows=rows)
 
-    monkeypatch.setattr("pipeline.extraction.forward_pass.ahead", lambda items: items)
+    monkeypatch.setattr("pipeline.extraction.forward_pass.prefetch", lambda items: items)
     expected = forward_all(extractors, pictures(rows), rows=rows)
 
     assert [each["mean"].tobytes() for each in found] == [each["mean"].tobytes() for each in expected]
-    assert extractors[0].threads == {"ahead_0", threading.current_thread().name}
+    assert extractors[0].threads == {"prefetch_0", threading.current_thread().name}
     assert found[0]["mean"].shape == (len(rows), 3)
 
 

@@ -9,11 +9,11 @@ from contextlib import closing
 import torch
 from hypothesis import given, strategies as st
 
-from pipeline.extraction.prefetch import ahead
+from pipeline.extraction.forward_pass import prefetch
 
 
 def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ahead")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("prefetch")]
 
 
 def numbers(count: int, *, made: list[int], fails_at: int | None = None) -> Generator[int, None, None]:
@@ -29,7 +29,7 @@ def test_items_and_errors_are_the_same(count: int, fails: int | None) -> None:
     found: list[int] = []
     failed = fails is not None and fails < count
     try:
-        for number in ahead(numbers(count, made=[], fails_at=fails)):
+        for number in prefetch(numbers(count, made=[], fails_at=fails)):
             found.append(number)
     except LookupError:
         assert failed
@@ -48,14 +48,14 @@ def test_the_next_is_made_while_this_one_is_used() -> None:
         second.set()
         yield 2
 
-    with closing(ahead(items())) as each:
+    with closing(prefetch(items())) as each:
         assert next(each) == 1
         assert second.wait(60)
 
 
 def test_one_is_made_ahead_and_no_more() -> None:
     made: list[int] = []
-    with closing(ahead(numbers(10, made=made))) as items:
+    with closing(prefetch(numbers(10, made=made))) as items:
         for number in items:
             assert len(made) <= number + 2
             if number == 4:
@@ -74,10 +74,10 @@ def test_what_makes_the_items_is_closed_when_nobody_wants_more() -> None:
         finally:
             closed.append(threading.current_thread().name)
 
-    with closing(ahead(items())) as each:
+    with closing(prefetch(items())) as each:
         next(each)
 
-    assert closed == ["ahead_0"]
+    assert closed == ["prefetch_0"]
 
 
 def test_arithmetic_in_the_thread_has_as_many_threads_as_outside() -> None:
@@ -85,6 +85,6 @@ def test_arithmetic_in_the_thread_has_as_many_threads_as_outside() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        assert list(ahead(torch.get_num_threads() for _ in range(2))) == [1, 1]
+        assert list(prefetch(torch.get_num_threads() for _ in range(2))) == [1, 1]
     finally:
         torch.set_num_threads(before)

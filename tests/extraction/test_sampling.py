@@ -212,15 +212,15 @@ def test_frame_rules_give_windows_of_one(spec: Sampling) -> None:
 )
 def test_a_window_may_need_the_frame_after_it(frames: int, tail: str, expected: list[list[int]]) -> None:
     rule = Sampling(window=4, stride=4, tail=tail)  # type: ignore[arg-type]
-    rows = sample(rule, frames=frames, times=np.arange(frames) / 25, beyond=1)
+    rows = sample(rule, frames=frames, times=np.arange(frames) / 25, lookahead=1)
 
     assert rows.indices.tolist() == expected
 
 
 def test_the_frame_after_a_sampled_one_is_the_videos_next_and_after_a_window_the_next_chosen() -> None:
     times = np.arange(9) / 25
-    singles = sample(Sampling(every=4), frames=9, times=times, beyond=1)
-    windowed = sample(Sampling(every=2, window=2, stride=2), frames=9, times=times, beyond=1)
+    singles = sample(Sampling(every=4), frames=9, times=times, lookahead=1)
+    windowed = sample(Sampling(every=2, window=2, stride=2), frames=9, times=times, lookahead=1)
 
     assert singles.indices.tolist() == [[0, 1], [4, 5], [8, 8]]
     assert windowed.indices.tolist() == [[0, 2, 4], [4, 6, 8]]
@@ -234,7 +234,7 @@ def test_frames_beyond_change_nothing_of_what_a_row_stands_for(
 ) -> None:
     """So that the rows of pictures and of flow lie side by side."""
     rule = Sampling(window=window, stride=stride, tail=tail)  # type: ignore[arg-type]
-    alone, more = (sample(rule, frames=frames, times=np.arange(frames) / 25, beyond=count) for count in (0, 1))
+    alone, more = (sample(rule, frames=frames, times=np.arange(frames) / 25, lookahead=count) for count in (0, 1))
 
     for name in ("first", "last", "start", "end", "valid"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(more, name))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from extractors.parts import engines
 from extractors.parts.network import NetworkExtractor
-from pipeline.extraction.forward_pass import rows_of
+from pipeline.extraction.forward_pass import forward_batch
 
 BOUND = 1e-4  # relative to the largest value
 SHAPES = {"2D": (3, 32, 32), "3D": (3, 4, 16, 16)}
@@ -162,7 +162,7 @@ def test_a_compiled_network_gets_smaller_pieces_when_memory_is_short(monkeypatch
     expected = extractor(batch)
     extractor.use("compile", rows=8)
 
-    found = {name: torch.from_numpy(rows) for name, rows in rows_of(extractor, batch).items()}
+    found = {name: torch.from_numpy(rows) for name, rows in forward_batch(extractor, batch).items()}
 
     assert largest_difference(found, expected) < BOUND
     assert room == 8 or sizes[-1] <= room < 8 == sizes[0]

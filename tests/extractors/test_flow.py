@@ -30,7 +30,7 @@ def test_every_second_frame_and_its_neighbour() -> None:
     """The frames move faster and faster; the rows are the moves 0 to 1 and 2 to 3, and of the last frame none."""
     pytest.importorskip("cv2", reason="the extra `flow` is not installed")
     places = [0.0, 1.0, 1.5, 3.0, 3.0]
-    rows = sampling.sample(Sampling(every=2), frames=5, times=np.arange(5) / 25, beyond=flow.BEYOND)
+    rows = sampling.sample(Sampling(every=2), frames=5, times=np.arange(5) / 25, lookahead=flow.BEYOND)
     extractor = extractor_of(entry(options={"size": 4, "short_side": 96}), device="cpu")
 
     found = forward(extractor, (moved(x, 0, height=96, width=128) for x in places), rows=rows)["flow"]

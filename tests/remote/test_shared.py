@@ -13,7 +13,7 @@ from pipeline.core.executors import InProcess
 from pipeline.core.hashing import file_sha256
 from pipeline.decoding import decode
 from pipeline.extraction import extract
-from pipeline.extraction.video import _index
+from pipeline.extraction.extract_video import _index
 from pipeline.params.decode import Decode
 from pipeline.remote import transfer
 from pipeline.remote.shared import VARIABLE
@@ -98,7 +98,7 @@ def test_a_cache_that_cannot_be_reached_ends_the_run(shared: str, monkeypatch: p
 
 
 def test_without_the_variable_nothing_leaves_this_machine(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "_told", lambda _: pytest.fail("no URL was given"))
+    monkeypatch.setattr(transfer, "_translated", lambda _: pytest.fail("no URL was given"))
     put_features(KEY, features(1))
 
     assert get_features(KEY) is not None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-import pipeline.extraction.video  # noqa: F401 - torch, once, before all the runs
+import pipeline.extraction.extract_video  # noqa: F401 - torch, once, before all the runs
 from pipeline.cli import main
 from pipeline.store import open_store
 from pipeline.store_tools.verify_store import verify

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from pipeline.weights import Source, Weights
+from pipeline.weights import Weights, WeightsSource
 
 URL = "https://example.org/files/toy.pth"
 
@@ -33,4 +33,4 @@ def published(state: object) -> bytes:
 def entry_of(data: bytes, **facts: Any) -> Weights:
     """An entry with one source, proven by the sha256 of `data` unless `source` says otherwise."""
     source = {"url": URL, "sha256": hashlib.sha256(data).hexdigest()} | facts.pop("source", {})
-    return Weights(**{"description": "a toy", "licence": "MIT", "sources": (Source(**source),)} | facts)
+    return Weights(**{"description": "a toy", "licence": "MIT", "sources": (WeightsSource(**source),)} | facts)

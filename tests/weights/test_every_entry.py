@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from extractors import c3d, i3d_flow, mask_rcnn, vggish
 from pipeline import weights
 from pipeline.core.errors import InputError
-from pipeline.weights import REGISTRY, Source, conversion
+from pipeline.weights import REGISTRY, WeightsSource, conversion
 from pipeline.weights.reading import read_published
 from tests.weights.making import Bomb, published
 from tests.weights.published_files import network_of, on_meta, tree_of
@@ -29,7 +29,7 @@ BUNDLES = [name for name, entry in REGISTRY.items() if entry.parts]
 every_file = pytest.mark.parametrize(("name", "source"), FILES)
 
 
-def mapped(name: str, source: Source) -> dict[str, Tensor]:
+def mapped(name: str, source: WeightsSource) -> dict[str, Tensor]:
     """Torch's files are really written and read, since stand-ins take no room in them; the other readers elsewhere."""
     tree: Any = tree_of(name, source.file_name)
     if source.layout == "torch":
@@ -47,7 +47,7 @@ def strictly(network: nn.Module, state: dict[str, Tensor]) -> None:
 
 
 @every_file
-def test_every_published_file_loads_strictly(name: str, source: Source) -> None:
+def test_every_published_file_loads_strictly(name: str, source: WeightsSource) -> None:
     state = mapped(name, source)
 
     assert all(isinstance(value, Tensor) for value in state.values())
@@ -90,7 +90,7 @@ def test_a_file_of_another_network_is_refused(name: str) -> None:
 
 @every_file
 def test_a_file_that_is_not_the_published_one_is_never_looked_into(
-    name: str, source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, source: WeightsSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a hash was published; a file without one is trusted on first use, so the reader has to be safe."""
     bomb = Bomb(tmp_path / "exploded")

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from pydantic import ValidationError
 
-from pipeline.weights import RANDOM, REGISTRY, Package, Source, Weights
+from pipeline.weights import RANDOM, REGISTRY, Package, Weights, WeightsSource
 
 PAPERS = {  # what the five papers use, and the demo
     *("inception_v4", "resnext101_3d", "i3d_rgb", "i3d_flow", "c3d", "resnet152", "resnext101_32x8d", "ir_csn152"),
@@ -30,7 +30,7 @@ def test_what_the_papers_need_is_there() -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_every_source_can_be_found_by_a_person(source: Source) -> None:
+def test_every_source_can_be_found_by_a_person(source: WeightsSource) -> None:
     address = urlsplit(source.url)
 
     assert address.scheme in {"https", "http"}
@@ -42,7 +42,7 @@ def test_every_source_can_be_found_by_a_person(source: Source) -> None:
 
 
 @pytest.mark.parametrize("source", [each for each in SOURCES if "-" in each.values[0].file_name])
-def test_the_hash_in_a_files_name_is_the_one_that_is_checked(source: Source) -> None:
+def test_the_hash_in_a_files_name_is_the_one_that_is_checked(source: WeightsSource) -> None:
     """torchvision, OpenMMLab and others end names in the first eight digits of the sha256."""
     told = re.search(r"-([0-9a-f]{8})\.pth$", source.file_name)
     if told:

@@ -1,4 +1,4 @@
-"""The work of the `extract` stage on one video: sample, decode once, prepare, forward, remember."""
+"""One video through its extractors: look into the cache, sample, decode once, forward, keep the rows."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import numpy as np
 
 from extractors.base import AudioExtractor
 from pipeline.cache import get_features, put_features
-from pipeline.catalogue import beyond_of, family_module
+from pipeline.catalogue import family_module, lookahead_of
 from pipeline.core import DecodeError, file_sha256, record_sha256
 from pipeline.data import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.decoding import opened, read_frames
-from pipeline.extraction import audio_features, sampling
+from pipeline.extraction import audio_features
 from pipeline.extraction.build_extractor import Task, extractor_of
 from pipeline.extraction.forward_pass import forward_all
+from pipeline.extraction.sampling import SampledRows, sample
 from pipeline.params import Extract
 from pipeline.remote import at_hand, bring_copy
 from pipeline.store import Failure, Rows, VideoFeatures
 
 
 @dataclass(frozen=True)
-class Result:
+class VideoResult:
     """What became of one video: names and keys only, the features themselves are in the cache."""
 
     video_id: str
@@ -44,7 +45,7 @@ class ExtractVideo:
     index_sha256: str = field(kw_only=True)  # a worker may live longer than an index
     device: str = field(kw_only=True)
 
-    def __call__(self, row: VideoRow) -> Result:
+    def __call__(self, row: VideoRow) -> VideoResult:
         keys = {task.name: record_sha256(task.record_of(row)) for task in self.tasks}
         missing = [task for task in self.tasks if get_features(keys[task.name]) is None]
         failures: dict[str, Failure] = {}
@@ -59,10 +60,10 @@ class ExtractVideo:
                 put_features(keys[task.name], video, record=task.record_of(row))
         done = {name: key for name, key in keys.items() if name not in failures}
         computed = tuple(task.name for task in missing if task.name in done)
-        return Result(row.id, done, failures, computed, decoded=len(groups))
+        return VideoResult(row.id, done, failures, computed, decoded=len(groups))
 
-    def give_up(self, row: VideoRow, why: str) -> Result:
-        return Result(row.id, {}, {task.name: Failure("worker-lost", why) for task in self.tasks})
+    def give_up(self, row: VideoRow, why: str) -> VideoResult:
+        return VideoResult(row.id, {}, {task.name: Failure("worker-lost", why) for task in self.tasks})
 
     def _compute(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
         require_unchanged(row)
@@ -76,9 +77,10 @@ class ExtractVideo:
     def _forward(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
         times = _index(self.index, self.index_sha256).times(row.id)
         extractors = [extractor_of(task.params, device=self.device) for task in group]
-        listeners = [extractor for extractor in extractors if isinstance(extractor, AudioExtractor)]
-        if listeners:  # a group takes sound, or it takes pictures
-            found = audio_features.hear_all(listeners, [task.params.sampling for task in group], row=row, times=times)
+        for_audio = [extractor for extractor in extractors if isinstance(extractor, AudioExtractor)]
+        if for_audio:  # a group takes sound, or it takes frames
+            rules = [task.params.sampling for task in group]
+            found = audio_features.extract_audio(for_audio, rules, row=row, times=times)
         else:
             rows = frame_rows(group[0].params, row=row, times=times)
             outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
@@ -87,10 +89,6 @@ class ExtractVideo:
             VideoFeatures(tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()}, rows=rows)
             for task, (arrays, rows) in zip(group, found, strict=True)
         ]
-
-
-def frame_rows(params: Extract, *, row: VideoRow, times: np.ndarray) -> sampling.Rows:
-    return sampling.sample(params.sampling, frames=row.frames, times=times, beyond=beyond_of(params.family))
 
 
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
@@ -104,7 +102,7 @@ def _decoded_for(params: Extract) -> str:
     family = family_module(params.family)
     if family.TAKES == "audio":
         return f"sound {family.RATE}"
-    return record_sha256([params.sampling.model_dump(), beyond_of(params.family)])
+    return record_sha256([params.sampling.model_dump(), lookahead_of(params.family)])
 
 
 def require_unchanged(row: VideoRow) -> None:
@@ -118,16 +116,15 @@ def require_unchanged(row: VideoRow) -> None:
         raise DecodeError("changed", f"'{row.path}' is not the file that was indexed", hint="framescribe decode")
 
 
-def failure_of(error: DecodeError, row: VideoRow) -> Failure:
-    """Without the path: where a file lies changes no byte of a store."""
-    return Failure(error.reason, error.message.replace(f"'{row.path}'", "the video"))
-
-
 @lru_cache(maxsize=1)
 def _index(folder: Path, sha256: str) -> VideoIndex:
     """Read where it lies; a machine that shares only a cache has a copy there."""
     here = (folder / INDEX_FILE).is_file()
     return read_index(folder if here else bring_copy(f"index/{sha256}", files=FILES))
+
+
+def frame_rows(params: Extract, *, row: VideoRow, times: np.ndarray) -> SampledRows:
+    return sample(params.sampling, frames=row.frames, times=times, lookahead=lookahead_of(params.family))
 
 
 def row_count(params: Extract, *, row: VideoRow, times: np.ndarray) -> int:
@@ -138,5 +135,10 @@ def row_count(params: Extract, *, row: VideoRow, times: np.ndarray) -> int:
     return len(frame_rows(params, row=row, times=times))
 
 
-def row_table(rows: sampling.Rows) -> Rows:
+def row_table(rows: SampledRows) -> Rows:
     return Rows(first_frame=rows.first, last_frame=rows.last, start=rows.start, end=rows.end, valid=rows.valid)
+
+
+def failure_of(error: DecodeError, row: VideoRow) -> Failure:
+    """Without the path: where a file lies changes no byte of a store."""
+    return Failure(error.reason, error.message.replace(f"'{row.path}'", "the video"))

@@ -1,4 +1,4 @@
-"""The door: examine a file, read frames, read sound. Everything native happens behind a guard."""
+"""Examine a file, read its frames, read its sound. Everything native happens in a guarded child process."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _DECORD_FAULTS = frozenset({"crash", "timeout", "memory", "no-frames"})
 
 @dataclass(frozen=True)
 class Audio:
-    """Mono sound whose sample 0 is at the first frame's second; before `start` and after `end` there is none."""
+    """Mono sound whose sample 0 has the presentation time of frame 0; before `start` and after `end` there is none."""
 
     samples: np.ndarray  # (samples,) float32 in -1..1
     rate: int
     state: str  # "present" | "silent" | "absent" | "unreadable"
-    start: float  # seconds on the picture's clock where true sound begins; earlier sound is cut, a gap is zeros
+    start: float  # presentation time where true sound begins; earlier sound is cut, a gap is zeros
     end: float
     warnings: tuple[str, ...] = ()
 
@@ -44,7 +44,7 @@ def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, An
             for message in guard.request("examine", path=local):
                 facts |= message.pop("facts", {}) | message
     except DecodeError as error:
-        if facts.pop("trying", None) is None:  # the judge itself failed
+        if facts.pop("trying", None) is None:  # PyAV itself failed
             raise
         # a fault may be the machine's, so it is not for the cache to keep
         facts |= {"backend": "pyav", "why": f"decord failed ({error.reason})", "fault": error.reason}
@@ -78,7 +78,7 @@ def read_frames(
 
 
 def read_audio(row: VideoRow, rate: int = 16000, *, limits: Limits = DEFAULT_LIMITS) -> Audio:
-    """The sound of a video as float32 mono at `rate`, on the picture's clock."""
+    """The sound of a video as float32 mono at `rate`; sample 0 belongs to the first frame."""
     with _at_hand(row) as here, borrowed_guard(limits) as guard:
         offset = guard.arena.clear()
         (facts,) = guard.request("audio", path=here.path, rate=rate, offset=offset)
@@ -133,7 +133,7 @@ def _require_inside(row: VideoRow, wanted: list[int]) -> None:
 
 
 def _placed(samples: np.ndarray, facts: dict[str, Any], *, rate: int, picture_start: float) -> Audio:
-    """Cut or pad the beginning, so that sample 0 is heard as frame 0 is seen."""
+    """Cut or pad the beginning, so that sample 0 has the presentation time of frame 0."""
     if not len(samples):
         return Audio(samples, rate, "unreadable" if facts["found"] else "absent", 0.0, 0.0)
     lead = round((facts["start"] - picture_start) * rate)  # samples that the sound comes late
