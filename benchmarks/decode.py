@@ -26,9 +26,9 @@ from av.video.reformatter import VideoReformatter
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from pipeline.core import DecodeError
-from pipeline.data import VideoRow
 from pipeline.decoding import Limits, borrowed_guard, inspect_video, read_frames, row_from
 from pipeline.doctor import decord
+from pipeline.index import VideoRow
 from tests.clips import write_clip
 
 ROUNDS = 5

@@ -23,9 +23,9 @@ import torch
 from extractors import frames, i3d
 from extractors.parts.network import NetworkExtractor
 from pipeline.core import Console, keep_freed_memory
-from pipeline.data import VideoIndex, VideoRow, read_index
 from pipeline.decoding import decode, read_frames
 from pipeline.extraction import SampledRows, batch_of, forward, sample
+from pipeline.index import VideoIndex, VideoRow, read_index
 from pipeline.params import Decode, Sampling
 from pipeline.weights import converted_path, load_weights, status
 

@@ -18,7 +18,7 @@ import torch
 from models.base import Captioner, Features, Modality, State
 from pipeline.captioner import Hypothesis, Search, beam_search, mask_special_tokens
 from pipeline.core import keep_freed_memory
-from pipeline.data import BOS, EOS
+from pipeline.corpus import BOS, EOS
 
 sys.path.insert(0, str(Path(__file__).parent))
 from train import build, features, seconds

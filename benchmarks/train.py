@@ -21,7 +21,7 @@ from models.base import Features, Modality
 from models.soft_attention import SoftAttention
 from pipeline.captioner import CaptionBatch, make_loss_context
 from pipeline.core import keep_freed_memory
-from pipeline.data import EOS
+from pipeline.corpus import EOS
 from pipeline.params import Schedule
 from pipeline.training import make_optimizer
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from pipeline.captioner import Search, caption_videos, open_run
 from pipeline.core import Console, FramescribeError, Progress, write_json
-from pipeline.data import read_corpus
+from pipeline.corpus import read_corpus
 from pipeline.evaluation import score
 from pipeline.params import Params, Schedule, Train, load_params, pick
 from pipeline.training import Trainer, prepare, publish_run

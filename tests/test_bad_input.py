@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.cli import main
-from pipeline.data.index import VideoRow, write_index
+from pipeline.index.video_index import VideoRow, write_index
 
 PARAMS = """\
 dataset: {{name: demo, videos: {videos}, annotations: annotations.json}}

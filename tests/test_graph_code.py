@@ -39,6 +39,7 @@ FAMILIES = sorted(path.stem for path in (ROOT / "extractors").glob("*.py") if pa
 # The sections that a stage reads beside its own; they are values that `params:` names.
 READS_SECTION = {
     "assemble": ["dataset", "decode"],
+    "train": ["caption"],
     "caption": ["train"],
     "report": ["assemble", "caption", "extract", "train"],
 }
@@ -116,8 +117,8 @@ TOUCHED: dict[str, set[str]] = {
     "pipeline/captioner/teacher_forcing.py": TRAIN | CAPTION,
     "pipeline/captioner/search.py": TRAIN | CAPTION,
     "models/parts/layers.py": TRAIN | CAPTION,
-    "pipeline/corpus/corpus.py": {"assemble"} | TRAIN | CAPTION | EVALUATE | {"report"},
-    "pipeline/corpus/vocabulary.py": {"assemble"} | TRAIN | CAPTION | EVALUATE | {"report"},
+    "pipeline/corpus/corpus.py": {"assemble"} | TRAIN | CAPTION | EVALUATE,
+    "pipeline/corpus/vocabulary.py": {"assemble"} | TRAIN | CAPTION | EVALUATE,
     "pipeline/captioning/caption_model.py": CAPTION,
     "pipeline/metrics/cider.py": TRAIN | EVALUATE,
     "pipeline/evaluation/bootstrap.py": EVALUATE,

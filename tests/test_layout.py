@@ -29,13 +29,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "pipeline.predictions",
         "pipeline.metrics",
     ),
-    ("pipeline.cache", "pipeline.weights", "pipeline.catalogue", "pipeline.decoding"),
-    ("pipeline.datasets", "pipeline.extraction", "pipeline.captioner", "pipeline.store_tools"),
-    ("pipeline.training", "pipeline.captioning", "pipeline.evaluation"),
-    ("pipeline.papers", "pipeline.demo", "pipeline.doctor"),
+    ("pipeline.cache", "pipeline.weights", "pipeline.decoding"),
+    ("pipeline.catalogue", "pipeline.datasets", "pipeline.captioner"),
+    ("pipeline.extraction", "pipeline.training", "pipeline.evaluation"),
+    ("pipeline.captioning", "pipeline.store_tools", "pipeline.papers", "pipeline.demo", "pipeline.doctor"),
     ("pipeline.report",),
     ("workflows",),
-    ("pipeline.stages", "pipeline.commands", "pipeline.cli", "pipeline.__main__"),
+    ("pipeline.stages", "pipeline.commands", "pipeline.cli"),
+    ("pipeline.__main__",),
 )
 # Modules of one stem, each group with its reason.
 HOMONYMS = {

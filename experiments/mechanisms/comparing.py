@@ -12,7 +12,7 @@ from experiments.mechanisms.ideas import Idea, Ideas
 from experiments.mechanisms.referee import Referee, read_twins
 from experiments.mechanisms.trials import EVERYWHERE, SPLITS, SplitCaptions, Trial, TrialRun, slice_captions
 from pipeline.core import Console, Executor, UsageError
-from pipeline.data import read_corpus
+from pipeline.corpus import read_corpus
 from pipeline.extraction import extract
 from pipeline.params import Params
 

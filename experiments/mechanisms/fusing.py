@@ -8,7 +8,7 @@ from pathlib import Path
 from experiments.mechanisms.trials import SPLITS, SplitCaptions
 from pipeline.captioner import inputs_of, open_features
 from pipeline.captioning import JoinedSource, RerankerSettings, fuse, train_reranker
-from pipeline.data import read_corpus, read_vocabulary
+from pipeline.corpus import read_corpus, read_vocabulary
 from pipeline.params import Train
 
 

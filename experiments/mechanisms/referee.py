@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.mechanisms.trials import EVERYWHERE
-from pipeline.data import Corpus, tokenize
+from pipeline.corpus import Corpus, tokenize
 from pipeline.metrics import CiderScorer
 
 SliceScores = dict[str, dict[str, float]]  # slice -> name of the score -> value

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipeline.captioner import Search, caption_videos, load_model
 from pipeline.core import cache_folder, write_bytes, write_json
-from pipeline.data import read_corpus, write_corpus
+from pipeline.corpus import read_corpus, write_corpus
 from pipeline.params import Caption, Train
 from pipeline.training import Trainer, prepare
 

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from models.base import Features, Input, Modality
 from pipeline.core import InputError
-from pipeline.data import PAD, Corpus, Vocabulary, tokenize
+from pipeline.corpus import PAD, Corpus, Vocabulary, tokenize
 from pipeline.params import Slots
 from pipeline.store import Store, open_store
 

@@ -12,7 +12,7 @@ from models.base import Captioner
 from pipeline.captioner.batches import FeatureBatches
 from pipeline.captioner.search import Search, beam_search
 from pipeline.core import SILENT, Progress
-from pipeline.data import Vocabulary
+from pipeline.corpus import Vocabulary
 
 BATCH = 64  # videos per search; padding is masked, so this changes speed and not captions
 

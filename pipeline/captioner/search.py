@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.base import CHOICE, Captioner, Features, State, select
 from pipeline.captioner.teacher_forcing import mask_special_tokens
-from pipeline.data import BOS, EOS, PAD
+from pipeline.corpus import BOS, EOS, PAD
 
 if TYPE_CHECKING:  # training searches too, and does not depend on the section `caption`
     from pipeline.params import Caption

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.base import Captioner, CaptionLoss, Features, LossContext, State, Step, select
 from pipeline.captioner.batches import CaptionBatch
-from pipeline.data import BOS, PAD, UNK
+from pipeline.corpus import BOS, PAD, UNK
 
 BANNED = (PAD, BOS, UNK)  # words that must not come out
 

@@ -13,9 +13,9 @@ from pipeline.captioner.batches import FeatureSource, open_features
 from pipeline.captioner.build_model import build_captioner, inputs_of
 from pipeline.captioner.checkpoint import load_model
 from pipeline.core import InputError, keep_freed_memory
-from pipeline.data import Vocabulary
+from pipeline.corpus import Vocabulary
 from pipeline.params import Train
-from pipeline.results import FEATURES, read_record
+from pipeline.runs import FEATURES, read_record
 from pipeline.store import other_meaning
 
 

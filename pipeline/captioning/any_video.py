@@ -11,11 +11,12 @@ from typing import Any
 from pipeline.captioner import GeneratedCaption, Search, caption_videos, open_run
 from pipeline.captioning.attention_geometry import AttentionGeometry
 from pipeline.core import Console, Executor, InputError, UsageError, printable, write_json
-from pipeline.data import VideoIndex, read_index
 from pipeline.decoding import decode
 from pipeline.extraction import extract
+from pipeline.index import VideoIndex, read_index
 from pipeline.params import Caption, Decode, Extract, pick
-from pipeline.results import AttentionMaps, read_record, without_attention
+from pipeline.predictions import AttentionMaps, without_attention
+from pipeline.runs import read_record
 from pipeline.store import open_store
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from models.base import Captioner
 from pipeline.captioner import FeatureSource
-from pipeline.results import AttentionMaps
+from pipeline.predictions import AttentionMaps
 
 
 @dataclass(frozen=True)

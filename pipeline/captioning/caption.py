@@ -8,9 +8,10 @@ from typing import Any
 
 from pipeline.captioning.shards import CaptionShard, ShardPredictions, shards_of, worth_it
 from pipeline.core import Console, Executor, UsageError, write_json
-from pipeline.data import read_corpus
+from pipeline.corpus import read_corpus
 from pipeline.params import Caption, Params, pick
-from pipeline.results import attention_maps_path, read_record, write_attention_maps
+from pipeline.predictions import attention_maps_path, write_attention_maps
+from pipeline.runs import read_record
 
 
 def caption_named_runs(

@@ -11,7 +11,7 @@ from models.parts.ensemble import Ensemble, joined
 from pipeline.captioner import FeatureBatches, FeatureSource, TrainedRun, open_run
 from pipeline.captioning.attention_geometry import AttentionGeometry, shared_geometry
 from pipeline.core import InputError
-from pipeline.data import Vocabulary
+from pipeline.corpus import Vocabulary
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from pipeline.captioner import open_run
 from pipeline.captioning.caption_model import JoinedSource
 from pipeline.captioning.reranker import Reranker, RerankerSettings, train_reranker
 from pipeline.core import Console, InputError, UsageError, read_json, write_json
-from pipeline.data import read_corpus, read_vocabulary
+from pipeline.corpus import read_corpus, read_vocabulary
 from pipeline.params import load_params
-from pipeline.results import read_run_predictions
+from pipeline.predictions import read_run_predictions
 
 PredictionEntries = dict[str, dict[str, Any]]  # video id -> what `framescribe caption` wrote
 

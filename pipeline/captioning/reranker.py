@@ -18,7 +18,7 @@ from models.base import Features
 from models.parts.embedding import VideoTextEmbedding, hardest_negative_loss
 from pipeline.captioner import CaptionBatch, FeatureBatches, TrainingPairs, training_pairs
 from pipeline.core import SILENT, Progress
-from pipeline.data import PAD, Corpus, Vocabulary, tokenize
+from pipeline.corpus import PAD, Corpus, Vocabulary, tokenize
 
 VIDEOS = 64  # read at a time
 SENTENCES = 256  # the same: each has 2,048 numbers for every word of the longest

@@ -16,7 +16,8 @@ from pipeline.captioner import BATCH, Search, caption_videos
 from pipeline.captioning.caption_model import CaptionModel, open_caption_model
 from pipeline.core import Executor, InProcess, InputError
 from pipeline.params import Caption
-from pipeline.results import AttentionMaps, halved, state_of, without_attention
+from pipeline.predictions import AttentionMaps, halved, without_attention
+from pipeline.runs import state_of
 
 WORTH = 8  # batches; fewer are captioned before workers have imported torch and opened the run
 

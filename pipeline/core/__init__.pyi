@@ -42,4 +42,5 @@ from .hashing import (
 from .ids import duplicates as duplicates, named as named
 from .json_file import read_json as read_json, read_json_lines as read_json_lines
 from .malloc import keep_freed_memory as keep_freed_memory
+from .metric_names import NAMES as NAMES, ORDER as ORDER
 from .reasons import TRANSIENT as TRANSIENT, DecodeError as DecodeError

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import Console, InputError, TooManyFailedError, named, write_json
-from pipeline.data import Corpus, Vocabulary, read_index, tokenize, write_corpus
+from pipeline.corpus import Corpus, Vocabulary, tokenize, write_corpus
 from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import Match, match_videos, require_match
+from pipeline.index import read_index
 from pipeline.params import Assemble, Dataset
 from pipeline.store import VideoFeatures, open_store, rows_of, write_store
 

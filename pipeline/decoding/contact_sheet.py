@@ -10,12 +10,12 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from pipeline.core import Console, UsageError, publishing
-from pipeline.data import VideoRow
 from pipeline.decoding.decode_cache import examined
 from pipeline.decoding.findings import row_from
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import require_regular_file
 from pipeline.decoding.read_video import read_frames
+from pipeline.index import VideoRow
 
 MOST_ON_A_SHEET = 400
 COLUMNS = 4

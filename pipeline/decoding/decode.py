@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from pipeline.core import Console, DecodeError, Executor, Threads, TooManyFailedError, printable
-from pipeline.data import QuarantineRow, VideoRow, write_index
 from pipeline.decoding.decode_cache import examined
 from pipeline.decoding.findings import row_from
 from pipeline.decoding.guard import close_idle, kill_all
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.video_files import VideoPlace, find_videos
+from pipeline.index import QuarantineRow, VideoRow, write_index
 from pipeline.params import Decode
 
 

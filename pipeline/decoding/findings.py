@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.data import VideoRow
+from pipeline.index import VideoRow
 
 SMALLEST_PACKET = 8  # bytes; a header that promises more frames than the file could hold is not believed
 WARNINGS = {

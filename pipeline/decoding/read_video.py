@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from pipeline.core import DecodeError
-from pipeline.data import VideoRow
 from pipeline.decoding.arena import slots_for
 from pipeline.decoding.guard import borrowed_guard
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import require_regular_file
+from pipeline.index import VideoRow
 from pipeline.remote import at_hand
 
 DEFAULT_LIMITS = Limits()

@@ -6,7 +6,8 @@ from .compare_runs import (
     scored_sides as scored_sides,
 )
 from .comparison import compare_evaluations as compare_evaluations
-from .evaluate import METRICS as METRICS, evaluate_files as evaluate_files, evaluate_runs as evaluate_runs
+from .evaluate import evaluate_runs as evaluate_runs
+from .file_scores import METRICS as METRICS, evaluate_files as evaluate_files
 from .prediction_files import read_predictions as read_predictions
 from .record import Evaluation as Evaluation, read_evaluation as read_evaluation
 from .references import read_references as read_references

@@ -10,7 +10,7 @@ from typing import Any
 from models.parts.masking import attention_modules, masked
 from pipeline.captioner import Search, TrainedRun, caption_videos, open_run
 from pipeline.core import Console, InputError, Progress, UsageError, write_json
-from pipeline.data import Corpus, read_corpus, tokenize
+from pipeline.corpus import Corpus, read_corpus, tokenize
 from pipeline.evaluation.scorer import CaptionScorer
 from pipeline.params import Caption, load_params, pick
 

@@ -14,7 +14,7 @@ from pipeline.evaluation.record import Evaluation
 from pipeline.evaluation.references import read_references, same_videos
 from pipeline.evaluation.scoring import score_all
 from pipeline.evaluation.toolkit import MetricSettings
-from pipeline.results import common_name
+from pipeline.runs import common_name
 
 SLICED = "CIDEr-D"  # the metric of the table by slice; the record has all
 Sides = Sequence[Sequence[Evaluation]]  # the first and the second, each one run or its seeds

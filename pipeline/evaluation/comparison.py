@@ -11,7 +11,7 @@ from pipeline.core import InputError, UsageError, named, read_json
 from pipeline.evaluation.bootstrap import Difference, compare
 from pipeline.evaluation.record import Evaluation, is_evaluation, read_evaluation
 from pipeline.evaluation.statistics import Statistics
-from pipeline.results import siblings
+from pipeline.runs import siblings
 
 EVALUATIONS = Path("evaluation")
 SHOWN = 60  # characters of a value in a message

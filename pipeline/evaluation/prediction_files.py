@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import InputError, duplicates, named, read_json, read_json_lines
-from pipeline.results import captions_of
+from pipeline.predictions import captions_of
 
 PREDICTIONS = (
     '{id: caption}, a COCO results list [{"image_id": id, "caption": caption}], the same as JSON lines, '

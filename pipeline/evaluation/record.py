@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core import InputError, named, read_json
+from pipeline.core import ORDER, InputError, named, read_json
 from pipeline.evaluation.scorer import Scores
 from pipeline.evaluation.statistics import Statistics
-from pipeline.metrics import ORDER
 
 SUMMED = ("BLEU", "METEOR")  # metrics of a corpus that are not means over its videos
 

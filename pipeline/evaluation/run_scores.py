@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pipeline.core import Executor, InProcess, InputError, shares, write_json
-from pipeline.data import Corpus, read_corpus
+from pipeline.corpus import Corpus, read_corpus
 from pipeline.evaluation.bootstrap import intervals
 from pipeline.evaluation.record import as_record, slice_scores, spice_means
 from pipeline.evaluation.scorer import Scores
@@ -20,7 +20,7 @@ from pipeline.evaluation.scoring import PredictionScorer, check_ids, comparisons
 from pipeline.evaluation.toolkit import MetricSettings, open_toolkit
 from pipeline.metrics import WORTH
 from pipeline.params import Evaluate
-from pipeline.results import read_run_predictions
+from pipeline.predictions import read_run_predictions
 
 SLICE_METRICS = ("BLEU-4", "METEOR", "ROUGE-L", "CIDEr-D", "SPICE")
 CAPTIONS = Path("data/captions")

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from extractors.base import AudioExtractor
-from pipeline.data import VideoRow
 from pipeline.decoding import Audio, read_audio
 from pipeline.extraction import sampling
 from pipeline.extraction.forward_pass import batch_of, forward_batch
+from pipeline.index import VideoRow
 from pipeline.params import Sampling
 from pipeline.store import Rows
 

@@ -14,10 +14,10 @@ from extractors.base import Extractor, ExtractorError, MissingPackageError
 from extractors.parts.engines import Engine, Precision
 from pipeline.catalogue import can_resize, code_of, family_module, family_options
 from pipeline.core import InputError, MissingToolError, UsageError, file_sha256, keep_freed_memory
-from pipeline.data import VideoRow
 from pipeline.extraction.audio_features import sound_state
 from pipeline.extraction.engine_choice import require_engine, with_engine
 from pipeline.extraction.fingerprint import fingerprint, video_record
+from pipeline.index import VideoRow
 from pipeline.params import Extract
 from pipeline.weights import (
     NONE,

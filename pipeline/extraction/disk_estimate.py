@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pipeline.cache import entry_path
 from pipeline.core import cache_folder, file_sha256, record_sha256
-from pipeline.data import VideoIndex
 from pipeline.extraction.build_extractor import Task, extractor_of, make_task
 from pipeline.extraction.extract_video import row_count
+from pipeline.index import VideoIndex
 from pipeline.params import Extract
 from pipeline.store import COLUMN_TYPES, Spec, header_of, shard_count, shard_key, shard_of
 from pipeline.weights import RANDOM, WITHOUT_FILE, converted_path, status

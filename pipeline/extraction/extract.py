@@ -19,10 +19,10 @@ from pipeline.core import (
     printable,
     record_sha256,
 )
-from pipeline.data import INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.extraction.build_extractor import Task, make_task, unchanged_weights
 from pipeline.extraction.disk_estimate import estimate, shortages
 from pipeline.extraction.extract_video import ExtractVideo, VideoResult
+from pipeline.index import INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.params import Extract
 from pipeline.remote import offer_copy
 from pipeline.store import Failure, write_store

@@ -14,12 +14,12 @@ from extractors.base import AudioExtractor
 from pipeline.cache import get_features, put_features
 from pipeline.catalogue import family_module, lookahead_of
 from pipeline.core import DecodeError, file_sha256, record_sha256
-from pipeline.data import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.decoding import opened, read_frames
 from pipeline.extraction import audio_features
 from pipeline.extraction.build_extractor import Task, extractor_of
 from pipeline.extraction.forward_pass import forward_all
 from pipeline.extraction.sampling import SampledRows, sample
+from pipeline.index import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.params import Extract
 from pipeline.remote import at_hand, bring_copy
 from pipeline.store import Failure, Rows, VideoFeatures

@@ -8,7 +8,6 @@ from .meteor import (
     meteor_process as meteor_process,
     processes_worth as processes_worth,
 )
-from .names import ORDER as ORDER
 from .ngram_vocabulary import MAX_ORDER as MAX_ORDER, Floats as Floats
 from .ngrams import NgramIndex as NgramIndex
 from .rouge import RougeScorer as RougeScorer

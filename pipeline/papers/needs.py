@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.catalogue import read_cards
-from pipeline.data import INDEX_FILE, read_index
 from pipeline.extraction import sample
+from pipeline.index import INDEX_FILE, read_index
 from pipeline.papers.recipes import Recipe
 from pipeline.params import Dataset, Extract, Sampling, Schedule
 from pipeline.weights import availability, is_ready

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pipeline.core import Progress, fresh_folder
-from pipeline.data import VideoIndex
+from pipeline.index import VideoIndex
 from pipeline.report.clip_entries import choose, detail, list_entry
 from pipeline.report.films import Film, read_film, unread_film
 from pipeline.report.overlays import wanted_frames

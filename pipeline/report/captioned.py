@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.captioning import Captioned
+from pipeline.predictions import without_attention
 from pipeline.report.browser import inside, whole_entry
 from pipeline.report.page import page_environment, scripts_of, source_of
 from pipeline.report.results import (
@@ -15,7 +16,6 @@ from pipeline.report.results import (
     ReportedRun,
     ReportedScores,
 )
-from pipeline.results import without_attention
 
 
 def render(captioned: Captioned, *, dataset: str) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 
 from pipeline.core import FramescribeError
-from pipeline.data import VideoIndex
 from pipeline.decoding import read_frames
+from pipeline.index import VideoIndex
 
 STRIP = 8  # frames of the filmstrip
 MOST = 40  # pictures of one video

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pipeline.data import VideoIndex
+from pipeline.index import VideoIndex
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Attention maps as the page draws them: parts of a frame as shares of its sides, weights in thousandths.
 
-`views` turns the arrays of `pipeline.results.attention_maps` into plain lists; frames are numbers of pictures in the
-video's film.
+`views` turns the arrays of `pipeline.predictions.attention_maps` into plain lists; frames are numbers of pictures in
+the video's film.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.results import AttentionMaps
+from pipeline.predictions import AttentionMaps
 
 BOXES = 3  # of a frame: the strongest; the others would hide the picture
 

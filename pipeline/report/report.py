@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import Console, InputError, write_bytes
-from pipeline.data import VideoIndex, read_index
+from pipeline.index import VideoIndex, read_index
 from pipeline.papers import PaperTable
 from pipeline.params import Params, Report
 from pipeline.report import browser, index_summary, origin, page, results, store_facts

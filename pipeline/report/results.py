@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.core import InputError
-from pipeline.metrics import ORDER
-from pipeline.results import AttentionMaps, attention_maps_path, read_attention_maps
+from pipeline.core import ORDER, InputError
+from pipeline.predictions import AttentionMaps, attention_maps_path, read_attention_maps
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
 

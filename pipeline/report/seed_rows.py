@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 
 from pipeline.report.results import ReportedRun
-from pipeline.results import common_name, groups_of_seeds
+from pipeline.runs import common_name, groups_of_seeds
 
 
 @dataclass(frozen=True)

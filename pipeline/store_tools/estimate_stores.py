@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import Console
-from pipeline.data import read_index
 from pipeline.extraction import estimate, planned_task, shortages
+from pipeline.index import read_index
 from pipeline.params import load_params, pick
 from pipeline.store import FEATURES
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pipeline.core import InputError
-from pipeline.data import Vocabulary
+from pipeline.corpus import Vocabulary
 
 UNIFORM = 0.01  # dualAFR: weights from U[-.01, .01]
 

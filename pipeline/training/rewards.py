@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.data import EOS, SPECIALS, tokenize
+from pipeline.corpus import EOS, SPECIALS, tokenize
 from pipeline.metrics import (
     BleuScorer,
     CiderScorer,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from models.base import Captioner, State, select
 from pipeline.captioner import greedy, sample
-from pipeline.data import EOS, PAD, Vocabulary
+from pipeline.corpus import EOS, PAD, Vocabulary
 from pipeline.training.rewards import Rewards
 
 

@@ -20,9 +20,9 @@ from pipeline.captioner import (
     steady_arithmetic,
 )
 from pipeline.core import InputError, cache_folder, file_sha256, fresh_folder, record_sha256, write_bytes, write_json
-from pipeline.data import Vocabulary, read_corpus, read_vocabulary
+from pipeline.corpus import Vocabulary, read_corpus, read_vocabulary
 from pipeline.params import Train
-from pipeline.results import read_record
+from pipeline.runs import read_record
 from pipeline.training.initialisation import initialise, use_word_vectors
 from pipeline.training.trainer import History, Trainer
 
@@ -32,9 +32,9 @@ CODE = (
     "pipeline/captioner",
     "pipeline/training",
     "pipeline/metrics",
-    "pipeline/results",
+    "pipeline/runs",
     "pipeline/store",
-    "pipeline/data",
+    "pipeline/corpus",
     "pipeline/params/train.py",
 )
 

@@ -31,7 +31,7 @@ from pipeline.captioner import (
     training_pairs,
 )
 from pipeline.core import SILENT, Progress
-from pipeline.data import Corpus, Vocabulary, tokenize
+from pipeline.corpus import Corpus, Vocabulary, tokenize
 from pipeline.metrics import CiderScorer
 from pipeline.params import Schedule, Train
 from pipeline.training.progress import load_progress, read_progress, save_progress

@@ -11,7 +11,7 @@ from models.base import Features, Modality
 from models.vatex_spatial import VatexSpatial
 from pipeline.captioner.generate import caption_videos
 from pipeline.captioner.search import Search
-from pipeline.data.vocabulary import Vocabulary
+from pipeline.corpus.vocabulary import Vocabulary
 
 LENGTHS = {"short": 2, "long": 5}
 

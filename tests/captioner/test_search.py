@@ -13,7 +13,7 @@ from torch import Tensor
 from models.base import Captioner, Features, Input, Modality, State, Step
 from pipeline.captioner.search import Search, beam_search, greedy, sample
 from pipeline.captioner.teacher_forcing import BANNED
-from pipeline.data.vocabulary import BOS, EOS, PAD
+from pipeline.corpus.vocabulary import BOS, EOS, PAD
 
 WORDS = 7  # four special words and three others
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from models.base import Captioner, Features, Input, LossContext, Modality, State, Step
 from pipeline.captioner.batches import CaptionBatch
 from pipeline.captioner.teacher_forcing import BANNED, caption_loss, make_loss_context, teacher_forced
-from pipeline.data.vocabulary import BOS, EOS, PAD, UNK
+from pipeline.corpus.vocabulary import BOS, EOS, PAD, UNK
 
 VOCABULARY = 9
 CAPTIONS = torch.tensor([[4, EOS, PAD, PAD], [5, 6, 7, EOS], [6, 4, EOS, PAD]])

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.core.atomic import write_json
-from pipeline.data.corpus import Corpus, write_corpus
-from pipeline.data.vocabulary import Vocabulary
+from pipeline.corpus.corpus import Corpus, write_corpus
+from pipeline.corpus.vocabulary import Vocabulary
 from tests.clips import tone, write_clip
 
 ONE = ["--profile", "one.yaml"]  # no other processes

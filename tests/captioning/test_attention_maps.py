@@ -18,7 +18,7 @@ from models.vre import Vre
 from pipeline.captioner.batches import FeatureSource
 from pipeline.captioning.attention_geometry import AttentionGeometry, shared_geometry
 from pipeline.core.errors import DamageError
-from pipeline.results.attention_maps import read_attention_maps, write_attention_maps
+from pipeline.predictions.attention_maps import read_attention_maps, write_attention_maps
 from pipeline.store import Rows, VideoFeatures, open_store, write_store
 
 ROWS = 3

@@ -18,7 +18,7 @@ from pipeline.captioning.reranker import Reranker, RerankerSettings, train_reran
 from pipeline.cli import main
 from pipeline.core.atomic import write_json
 from pipeline.core.errors import InputError
-from pipeline.data.corpus import read_corpus
+from pipeline.corpus.corpus import read_corpus
 from tests.training.test_trainer import COLOURS, SETTINGS, SHAPES, make_project, train
 
 PARAMS = """

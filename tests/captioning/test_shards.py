@@ -15,7 +15,7 @@ from pipeline.cli import main
 from pipeline.core.errors import InputError
 from pipeline.core.executors import InProcess, LocalProcesses
 from pipeline.params.caption import Caption
-from pipeline.results.run_record import state_of
+from pipeline.runs.run_record import state_of
 from tests.training.test_trainer import SETTINGS, make_project, train
 
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {}}

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from pipeline.core.errors import DiskFullError
-from pipeline.data.index import read_index
 from pipeline.decoding import decode
+from pipeline.index.video_index import read_index
 from pipeline.params.decode import Decode
 from tests.clips import write_absurd_length, write_late_start
 from tests.cluster.conftest import QUIET, Workers, journal

@@ -7,10 +7,10 @@ import pytest
 
 from pipeline.core.console import Console
 from pipeline.core.errors import FramescribeError, InputError, TooManyFailedError
-from pipeline.data.corpus import read_corpus
-from pipeline.data.index import QuarantineRow, VideoRow, write_index
-from pipeline.data.vocabulary import read_vocabulary
+from pipeline.corpus.corpus import read_corpus
+from pipeline.corpus.vocabulary import read_vocabulary
 from pipeline.datasets import assemble
+from pipeline.index.video_index import QuarantineRow, VideoRow, write_index
 from pipeline.params.assemble import Assemble
 from pipeline.params.dataset import Dataset
 from pipeline.store import VideoFeatures, open_store, write_store

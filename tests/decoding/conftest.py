@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.hashing import file_sha256
-from pipeline.data.index import VideoRow
 from pipeline.decoding import Limits, inspect_video
 from pipeline.decoding.findings import row_from
+from pipeline.index.video_index import VideoRow
 from tests.decoding.catalogue import CASES
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"

@@ -10,8 +10,8 @@ import av
 import numpy as np
 import pytest
 
-from pipeline.data.index import VideoRow
 from pipeline.decoding import read_audio
+from pipeline.index.video_index import VideoRow
 from tests.clips import flip_bits, patch, picture, tone, write_clip
 
 RowOf = Callable[[Path], VideoRow]

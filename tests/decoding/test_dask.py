@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from pipeline.core.reasons import DecodeError
-from pipeline.data.index import VideoRow
 from pipeline.decoding import Limits, guard, read_frames
+from pipeline.index.video_index import VideoRow
 from tests.clips import judged_frames
 from tests.decoding.test_guard import ROGUE
 

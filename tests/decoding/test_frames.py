@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pipeline.core.reasons import DecodeError
-from pipeline.data.index import VideoRow
 from pipeline.decoding import read_frames, read_video
+from pipeline.index.video_index import VideoRow
 from tests.clips import judged_frames, picture
 from tests.decoding.catalogue import USABLE
 from tests.decoding.conftest import SHARED

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.core.console import Console
 from pipeline.core.reasons import REASONS
-from pipeline.data.index import read_index
 from pipeline.decoding import decode, read_frames
+from pipeline.index.video_index import read_index
 from pipeline.params.decode import Decode
 from tests.clips import tone, write_clip
 

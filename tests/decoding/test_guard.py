@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from pipeline.core.reasons import DecodeError
-from pipeline.data.index import VideoRow
 from pipeline.decoding import Limits, guard, inspect_video, read_frames
+from pipeline.index.video_index import VideoRow
 from tests.clips import judged_frames, write_clip
 from tests.dying import wait_for_the_end
 

@@ -12,9 +12,9 @@ import pytest
 
 from pipeline.core.console import Console
 from pipeline.core.reasons import REASONS, DecodeError
-from pipeline.data.index import VideoRow, read_index
 from pipeline.decoding import decode, inspect_video
 from pipeline.decoding.findings import WARNINGS
+from pipeline.index.video_index import VideoRow, read_index
 from pipeline.params.decode import Decode
 from tests.clips import write_clip
 from tests.decoding.catalogue import CASES, USABLE

@@ -11,8 +11,8 @@ import pytest
 from pipeline.core.console import Console
 from pipeline.core.errors import InputError
 from pipeline.core.reasons import DecodeError
-from pipeline.data.index import read_index
 from pipeline.decoding import decode, inspect_video, read_frames
+from pipeline.index.video_index import read_index
 from pipeline.params.decode import Decode
 from tests.clips import write_clip
 

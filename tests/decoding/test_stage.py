@@ -14,8 +14,8 @@ from pipeline.cli import main
 from pipeline.core.cache_dirs import cache_folder
 from pipeline.core.console import Console
 from pipeline.core.errors import InputError, TooManyFailedError
-from pipeline.data.index import read_index
 from pipeline.decoding import decode, decode_cache, guard
+from pipeline.index.video_index import read_index
 from pipeline.params.decode import Decode
 from tests.clips import write_clip
 from tests.decoding.catalogue import CASES

@@ -14,8 +14,8 @@ from models.soft_attention import SoftAttention
 from pipeline.captioner.trained_run import TrainedRun
 from pipeline.core.console import SILENT
 from pipeline.core.errors import InputError
-from pipeline.data.corpus import Corpus
-from pipeline.data.vocabulary import Vocabulary
+from pipeline.corpus.corpus import Corpus
+from pipeline.corpus.vocabulary import Vocabulary
 from pipeline.evaluation.attention_mask import MaskedRun
 from pipeline.params.caption import Caption
 

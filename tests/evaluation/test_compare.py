@@ -11,7 +11,7 @@ import pytest
 from pipeline.cli import main
 from pipeline.evaluation.record import as_record
 from pipeline.evaluation.scoring import score
-from pipeline.results.seed_groups import common_name, groups_of_seeds, siblings
+from pipeline.runs.seed_groups import common_name, groups_of_seeds, siblings
 
 PLACES = ("park", "street", "house", "river", "forest")
 VIDEOS = [f"v{number}" for number in range(40)]

@@ -12,7 +12,7 @@ from experiments.mechanisms.__main__ import main, spread
 from experiments.mechanisms.fusing import fused
 from experiments.mechanisms.ideas import Idea, Ideas
 from experiments.mechanisms.trials import Trial, slice_captions
-from pipeline.data.corpus import read_corpus, write_corpus
+from pipeline.corpus.corpus import read_corpus, write_corpus
 from pipeline.params.train import Train
 from pipeline.training.setup import prepare
 from tests.training.test_trainer import SETTINGS, make_project

@@ -10,7 +10,7 @@ import pytest
 from experiments.mechanisms.ideas import merged, read_ideas
 from experiments.mechanisms.referee import Referee, read_twins
 from pipeline.captioner.build_model import build_captioner
-from pipeline.data.corpus import Corpus
+from pipeline.corpus.corpus import Corpus
 from pipeline.params.train import Train
 
 CORPUS = Corpus(

@@ -10,9 +10,9 @@ import pytest
 
 import pipeline.metrics.java
 from pipeline.cli import main
+from pipeline.core.metric_names import NAMES
 from pipeline.evaluation.run_scores import most_frequent
 from pipeline.metrics.java import VARIABLE
-from pipeline.metrics.names import NAMES
 
 from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES
 

@@ -17,7 +17,7 @@ from pipeline.captioner.checkpoint import load_model, save_model
 from pipeline.captioner.search import Search, beam_search
 from pipeline.captioner.teacher_forcing import TokenLogits, caption_loss, make_loss_context, teacher_forced
 from pipeline.core.errors import UsageError
-from pipeline.data.vocabulary import BOS, EOS
+from pipeline.corpus.vocabulary import BOS, EOS
 
 VOCABULARY = 12
 SIZE = 10

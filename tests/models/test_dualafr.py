@@ -18,7 +18,7 @@ from models.dualafr import DualAfr
 from models.parts.alignment import KINDS, LEVELS, ConvolutionAlignment, Hypercolumn, Pooling, make_alignment
 from pipeline.captioner.batches import CaptionBatch
 from pipeline.captioner.teacher_forcing import make_loss_context, teacher_forced
-from pipeline.data.vocabulary import BOS, EOS
+from pipeline.corpus.vocabulary import BOS, EOS
 
 CHANNELS = {"pool2": 2, "pool3": 3, "pool4": 4, "pool5": 5}
 SIZES = {**CHANNELS, "fc7": 6}

@@ -12,7 +12,7 @@ from models.parts.ensemble import Ensemble, _agreed, joined
 from models.soft_attention import SoftAttention
 from pipeline.captioner.search import Search, beam_search
 from pipeline.captioner.teacher_forcing import teacher_forced
-from pipeline.data.vocabulary import EOS
+from pipeline.corpus.vocabulary import EOS
 
 SIZES = {"appearance": 5}
 

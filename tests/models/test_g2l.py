@@ -12,7 +12,7 @@ from models.base import Features, Modality
 from models.g2l import G2l, _groups
 from models.parts.gumbel import gumbel_like, gumbel_top_k, top_k
 from models.parts.layers import BilinearAttention, side_by_side
-from pipeline.data.vocabulary import BOS
+from pipeline.corpus.vocabulary import BOS
 
 SMALL: dict[str, Any] = {
     "word_size": 6, "hidden_size": 8, "visual_size": 10, "aligned_size": 5, "attention_size": 7,

@@ -14,7 +14,7 @@ from models.dualafr import DualAfr
 from models.g2l import G2l
 from pipeline.captioner.batches import CaptionBatch
 from pipeline.captioner.teacher_forcing import make_loss_context, teacher_forced
-from pipeline.data.vocabulary import EOS
+from pipeline.corpus.vocabulary import EOS
 
 pytestmark = pytest.mark.slow
 THE = 4

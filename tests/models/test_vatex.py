@@ -9,7 +9,7 @@ import torch
 from models.base import Features, Modality
 from models.vatex_spatial import VatexSpatial
 from models.vatex_temporal import VatexTemporal
-from pipeline.data.vocabulary import BOS
+from pipeline.corpus.vocabulary import BOS
 
 SMALL: dict[str, Any] = {"word_size": 6, "hidden_size": 8, "video_size": 7, "attention_size": 5}
 

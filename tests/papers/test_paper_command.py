@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
-from pipeline.data.index import write_index
+from pipeline.index.video_index import write_index
 from pipeline.papers.needs import Clips, dataset_size, needs_of, row_count
 from pipeline.papers.recipes import known_recipes, read_recipe
 from pipeline.params.dataset import Dataset
 from pipeline.params.extract import Sampling
 from pipeline.params.file import load_params
-from tests.data.test_index import OTHER, ROW, TIMES
+from tests.index.test_video_index import OTHER, ROW, TIMES
 
 ELSEWHERE = Dataset(name="demo", videos="videos", annotations="none")
 

@@ -14,9 +14,9 @@ from pipeline.core import atomic
 from pipeline.core.errors import TooManyFailedError
 from pipeline.core.executors import InProcess
 from pipeline.core.reasons import DecodeError
-from pipeline.data.index import read_index
 from pipeline.decoding import decode
 from pipeline.extraction import extract
+from pipeline.index.video_index import read_index
 from pipeline.params.decode import Decode
 from pipeline.remote import spool, transfer
 from tests.clips import write_clip

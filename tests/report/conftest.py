@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from pipeline.core.hashing import file_sha256
-from pipeline.data.index import QuarantineRow, VideoRow, write_index
+from pipeline.index.video_index import QuarantineRow, VideoRow, write_index
+from pipeline.predictions.attention_maps import AttentionMaps, write_attention_maps
 from pipeline.report.results import Sources
-from pipeline.results.attention_maps import AttentionMaps, write_attention_maps
 from pipeline.store import Failure, Rows, VideoFeatures, write_store
 
 SLICES = ("distracted", "order", "small", "sound", "texture")

@@ -332,7 +332,7 @@ def test_a_page_without_its_folder_says_so(browser: Any, pages: Path, tmp_path: 
 def test_the_page_of_ones_own_videos_is_one_file_with_the_same_views(browser: Any, pages: Path, tmp_path: Path) -> None:
     from pipeline.captioner.generate import GeneratedCaption
     from pipeline.captioning.any_video import Captioned
-    from pipeline.data.index import read_index
+    from pipeline.index.video_index import read_index
     from pipeline.report.captioned import render
 
     words = ["a", EVIL, "moves"]

@@ -14,8 +14,8 @@ import pytest
 from pipeline.cache import feature_cache
 from pipeline.core.errors import DamageError, TooManyFailedError
 from pipeline.core.executors import InProcess
-from pipeline.data.index import read_index
 from pipeline.extraction import extract
+from pipeline.index.video_index import read_index
 from pipeline.params.extract import Extract
 from pipeline.store import open_store
 from pipeline.store_tools.verify_store import repair, verify

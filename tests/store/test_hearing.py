@@ -13,10 +13,10 @@ from models.base import Input
 from pipeline.captioner.batches import FeatureSource
 from pipeline.core.errors import UsageError
 from pipeline.core.executors import InProcess
-from pipeline.data.index import read_index
 from pipeline.extraction import audio_features, extract, sampling
 from pipeline.extraction.build_extractor import extractor_of
 from pipeline.extraction.disk_estimate import estimate, planned_task
+from pipeline.index.video_index import read_index
 from pipeline.params.extract import Extract
 from pipeline.store import Store, open_store
 from pipeline.store_tools.verify_store import verify

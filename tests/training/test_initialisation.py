@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from pipeline.core.errors import InputError
-from pipeline.data.vocabulary import SPECIALS, Vocabulary
+from pipeline.corpus.vocabulary import SPECIALS, Vocabulary
 from pipeline.training.initialisation import UNIFORM, initialise, use_word_vectors
 
 VOCABULARY = Vocabulary((*SPECIALS, "red", "ball", "blue"))

@@ -14,7 +14,7 @@ from torch import Tensor
 from models.base import CHOICE, Captioner, Features, Input, State, Step
 from pipeline.captioner.search import greedy, sample
 from pipeline.captioner.teacher_forcing import BANNED
-from pipeline.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
+from pipeline.corpus.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 from pipeline.training.self_critical import mean_of_others, self_critical_loss
 
 VOCABULARY = Vocabulary((*SPECIALS, "red", "ball"))

@@ -18,8 +18,8 @@ import torch
 from pipeline.captioner.trained_run import open_run
 from pipeline.core.atomic import write_json
 from pipeline.core.errors import InputError
-from pipeline.data.corpus import Corpus, write_corpus
-from pipeline.data.vocabulary import Vocabulary, read_vocabulary
+from pipeline.corpus.corpus import Corpus, write_corpus
+from pipeline.corpus.vocabulary import Vocabulary, read_vocabulary
 from pipeline.params.train import Slots, Train
 from pipeline.store import Failure, Rows, VideoFeatures, open_store, write_store
 from pipeline.training.setup import prepare, publish_run

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pipeline.core.errors import InputError
-from pipeline.data.index import QuarantineRow, VideoRow, read_index, write_index
+from pipeline.index.video_index import QuarantineRow, VideoRow, read_index, write_index
 
 ROW = VideoRow(
     id="b",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline.core.errors import InputError
-from pipeline.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, read_vocabulary, tokenize
+from pipeline.corpus.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, read_vocabulary, tokenize
 
 captions = st.lists(st.text(max_size=40), max_size=12)
 

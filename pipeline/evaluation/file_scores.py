@@ -1,0 +1,55 @@
+"""Files of predictions against files of references: scored, shown and written, without a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.core import Console, Executor, file_sha256, write_json
+from pipeline.evaluation.bootstrap import RESAMPLES, intervals
+from pipeline.evaluation.evaluate import show_scores
+from pipeline.evaluation.prediction_files import read_predictions
+from pipeline.evaluation.record import as_record, spice_means
+from pipeline.evaluation.references import read_references, same_videos
+from pipeline.evaluation.scorer import Scores
+from pipeline.evaluation.scoring import score_all
+from pipeline.evaluation.toolkit import MetricSettings
+
+METRICS = Path("metrics.json")
+
+
+def evaluate_files(
+    predictions: Path,
+    references: Path,
+    *,
+    settings: MetricSettings,
+    split: str | None = None,
+    common: bool = False,
+    resamples: int = RESAMPLES,
+    out: Path = METRICS,
+    executor: Executor,
+    console: Console,
+) -> dict[str, Any]:
+    """Any file of predictions against any file of references; all that is found is written to `out`."""
+    files = [path for path in (predictions, references) if path.is_file()]
+    stated, hypotheses = read_predictions(predictions)
+    sets, known, left_out = same_videos({"": hypotheses}, read_references(references), split=split, common=common)
+    scores = score_all(settings, sets, known.captions, executor=executor)[""]
+    facts = scores.provenance | {
+        "split": known.split or stated or "not stated",
+        "files": {str(path): file_sha256(path) for path in files},
+        "remarks": [*left_out, *scores.provenance.get("remarks", [])],
+    }
+    summary = _summary(scores, facts, resamples=resamples)
+    write_json(out, as_record(scores) | summary)
+    show_scores(console, {predictions.name: scores.corpus}, {predictions.name: summary["intervals"]})
+    for line in facts["remarks"]:
+        console.say(line)
+    console.say(f"{out}: {facts['videos']} videos, split {facts['split']}")
+    return summary
+
+
+def _summary(scores: Scores, facts: dict[str, Any], *, resamples: int) -> dict[str, Any]:
+    ends = intervals(scores.statistics, resamples=resamples)
+    kinds = spice_means(scores)
+    return {"scores": scores.corpus, "intervals": ends, "provenance": facts} | ({"spice": kinds} if kinds else {})

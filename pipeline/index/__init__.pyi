@@ -1,0 +1,9 @@
+from .video_index import (
+    FILES as FILES,
+    INDEX_FILE as INDEX_FILE,
+    QuarantineRow as QuarantineRow,
+    VideoIndex as VideoIndex,
+    VideoRow as VideoRow,
+    read_index as read_index,
+    write_index as write_index,
+)
