@@ -1,7 +1,8 @@
 """Detectors of detectron2's model zoo, for those who have built it: the chosen proposals and their features.
 
 `network` is a configuration of the zoo without its ending, such as `COCO-Detection/faster_rcnn_R_101_FPN_3x` (1024
-features per proposal) or `COCO-Detection/faster_rcnn_R_101_C4_3x` (2048). Outputs and padding are those of `faster_rcnn`.
+features per proposal) or `COCO-Detection/faster_rcnn_R_101_C4_3x` (2048). Outputs and padding are
+those of `faster_rcnn`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Objects of a segment of frames: the boxes of a detector on its centre frame, pooled from two other networks' maps.
 
 The recipe of the VATEX 2019 captioner: COCO's Mask R-CNN gives at most ten boxes every 32 frames; ROIAlign on the last
-map of an image network (centre frame) and of a motion network (all frames) gives 2048 + 2048 numbers per box. Both run on
-whole frames, so that no box is lost to a crop, and boxes follow the geometry of each network's own input.
+map of an image network (centre frame) and of a motion network (all frames) gives 2048 + 2048 numbers per box. Both run
+on whole frames, so that no box is lost to a crop, and boxes follow the geometry of each network's own input.
 The detector is an R-CNN of torchvision, or of detectron2's zoo where that is installed: `detectron2:NAME`.
 Rows are padded to `regions`: `count` says how many are real, and a padded region has class -1 and zeros elsewhere.
 """

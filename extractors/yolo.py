@@ -1,7 +1,7 @@
 """Objects of a segment by YOLOv4-tiny, pooled from an image network's and a motion network's maps.
 
 VATEX's recipe (`mask_rcnn`) with networks that a CPU can run and whose weights need no hub: `image` is MobileNetV2,
-`motion` I3D or none. Everything but the detector is `mask_rcnn`'s.
+`motion` I3D or none. Everything but the detector is the same code.
 """
 
 from __future__ import annotations
