@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from extractors.base import Extractor, ExtractorError, Takes, require_outputs
-from extractors.c3d import POOLS, WINDOW, C3dExtractor, load
-from extractors.parts.resizing import Library
+from extractors.parts.c3d_network import POOLS, WINDOW, C3dExtractor, load
+from extractors.parts.resizing import ResizeLibrary
 
 VERSION = 1
 TAKES: Takes = "video"
@@ -65,7 +65,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = WINDOW,
     device: str = "cpu",
-    resize: Library = "published",
+    resize: ResizeLibrary = "published",
     direct: bool = True,
 ) -> C3dVideo:
     """`direct` resizes frames straight to 112 x 112, as dualAFR does; otherwise 171 x 128 and its centre."""

@@ -6,36 +6,20 @@ classifier is given, averaged over places and times. Preprocessing is the librar
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torchvision.models import get_model, get_model_weights, list_models, video
 
-from extractors.base import RANDOM_SEED, ExtractorError, MissingPackageError, Takes, UnknownOutputError, load_weights
-from extractors.parts.resizing import Library, Resizing
-from extractors.parts.windows import Preparation, WindowExtractor, without_prefix
+from extractors.base import RANDOM_SEED, ExtractorError, Takes, UnknownOutputError, load_weights
+from extractors.parts.resizing import ResizeLibrary
+from extractors.parts.video_networks import LIBRARIES
+from extractors.parts.windows import WindowExtractor, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
-RESIZING = Resizing(method="torch_float", antialias=False)  # as both libraries' own transforms of clips
-# Sides of the input that pytorchvideo and its SlowFast configurations test with; mean 0.45, deviation 0.225 for all
-PYTORCHVIDEO = {
-    "c2d_r50": 256,
-    "csn_r101": 256,
-    "i3d_r50": 256,
-    "mvit_base_16x4": 224,
-    "mvit_base_32x3": 224,
-    "r2plus1d_r50": 256,
-    "slow_r50": 256,
-    "x3d_xs": 182,
-    "x3d_s": 182,
-    "x3d_m": 256,
-    "x3d_l": 356,
-}
 
 
 class Tapped(nn.Module):
@@ -80,38 +64,6 @@ def classifier(model: nn.Module) -> nn.Module:
     return [module for module in model.modules() if isinstance(module, nn.Linear | nn.Conv3d)][-1]
 
 
-def torchvision_network(name: str) -> tuple[nn.Module, Preparation]:
-    known = list_models(module=video)
-    if name not in known:
-        raise ExtractorError(f"torchvision has no video network '{name}'; it has: {', '.join(known)}")
-    transform = next(iter(get_model_weights(name))).transforms()  # its first published weights
-    size = tuple(transform.resize_size)
-    preparation = Preparation(
-        resize=size[0] if len(size) == 1 else size,
-        crop=transform.crop_size[0],
-        mean=tuple(255 * value for value in transform.mean),
-        std=tuple(255 * value for value in transform.std),
-        resizing=RESIZING,
-    )
-    return get_model(name, weights=None), preparation
-
-
-def pytorchvideo_network(name: str) -> tuple[nn.Module, Preparation]:
-    if name not in PYTORCHVIDEO:
-        raise ExtractorError(f"no network 'pytorchvideo:{name}' is known; known: {', '.join(PYTORCHVIDEO)}")
-    try:
-        hub = importlib.import_module("pytorchvideo.models.hub")
-    except ModuleNotFoundError as error:
-        raise MissingPackageError(f"pytorchvideo:{name}", package="pytorchvideo", extra="pytorchvideo") from error
-    side, grey, deviation = PYTORCHVIDEO[name], 255 * 0.45, 255 * 0.225
-    mean, std = (grey, grey, grey), (deviation, deviation, deviation)
-    preparation = Preparation(resize=side, crop=side, mean=mean, std=std, resizing=RESIZING)
-    return getattr(hub, name)(pretrained=False), preparation
-
-
-LIBRARIES = {"torchvision": torchvision_network, "pytorchvideo": pytorchvideo_network}
-
-
 def map_published(state: Mapping[str, Any]) -> dict[str, Tensor]:
     """Both libraries publish their own state dictionaries, pytorchvideo inside a checkpoint."""
     return without_prefix(state.get("model_state", state))
@@ -124,7 +76,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 16,
     device: str = "cpu",
-    resize: Library = "published",
+    resize: ResizeLibrary = "published",
 ) -> WindowExtractor:
     library, _, name = network.partition(":")
     if library not in LIBRARIES:

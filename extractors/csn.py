@@ -1,7 +1,7 @@
 """ir-CSN (Tran et al. 2019): channel-separated networks, interaction-reduced, on windows of 32 RGB frames.
 
 Outputs: `layer1` ... `layer4` (channels last: T, H, W, C), `pool` (2048, the mean of layer4) and `logits` (400).
-Batch normalisation has eps 1e-3, and the option `normalisation` says who trained the weights: `vmz`, or `mmaction2`.
+The option `normalisation` says who trained the weights: `vmz`, or `mmaction2`.
 """
 
 from __future__ import annotations
@@ -9,67 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from extractors.base import ExtractorError, Takes, make_network, require_network, require_outputs
-from extractors.parts.residual3d import OUTPUTS, Residual3d
-from extractors.parts.resizing import Library
-from extractors.parts.windows import Preparation, WindowExtractor, without_prefix
+from extractors.parts.csn_network import NETWORKS, PREPARATIONS, Csn
+from extractors.parts.residual3d import OUTPUTS
+from extractors.parts.resizing import ResizeLibrary
+from extractors.parts.windows import WindowExtractor, without_prefix
 
 VERSION = 2
 TAKES: Takes = "clips"
-WIDTHS = (64, 128, 256, 512)  # of the depthwise convolutions; a block's output is four times as wide
-NETWORKS = {"ir_csn50": (3, 4, 6, 3), "ir_csn101": (3, 4, 23, 3), "ir_csn152": (3, 8, 36, 3)}
-PREPARATIONS = {
-    "vmz": Preparation(resize=256, crop=224, mean=(110.201, 100.64, 95.9966), std=(58.1489, 56.4701, 55.3324)),
-    "mmaction2": Preparation(resize=256, crop=224, mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375)),
-}
-
-
-class Unit(nn.Module):
-    """Convolution without bias and batch normalisation."""
-
-    def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        kernel: int | tuple[int, int, int] = 1,
-        *,
-        stride: int | tuple[int, int, int] = 1,
-        padding: int | tuple[int, int, int] = 0,
-        groups: int = 1,
-    ) -> None:
-        super().__init__()
-        self.conv = nn.Conv3d(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
-        self.bn = nn.BatchNorm3d(outputs, eps=1e-3)
-
-    def forward(self, clips: Tensor) -> Tensor:
-        return self.bn(self.conv(clips))
-
-
-class Block(nn.Module):
-    def __init__(self, inputs: int, width: int, stride: int) -> None:
-        super().__init__()
-        outputs = 4 * width
-        self.conv1 = Unit(inputs, width)
-        self.conv2 = Unit(width, width, 3, stride=stride, padding=1, groups=width)  # each channel by itself
-        self.conv3 = Unit(width, outputs)
-        self.downsample = Unit(inputs, outputs, stride=stride) if inputs != outputs else nn.Identity()
-
-    def forward(self, clips: Tensor) -> Tensor:
-        inner = F.relu(self.conv2(F.relu(self.conv1(clips))))
-        return F.relu(self.conv3(inner) + self.downsample(clips))
-
-
-class Csn(Residual3d):
-    def __init__(self, blocks: Sequence[int]) -> None:
-        super().__init__()
-        self.conv1 = Unit(3, 64, (3, 7, 7), stride=(1, 2, 2), padding=(1, 3, 3))
-        self.add_stages(Block, blocks, widths=WIDTHS, expansion=4)
-
-    def stem(self, clips: Tensor) -> Tensor:
-        return F.max_pool3d(F.relu(self.conv1(clips)), (1, 3, 3), stride=(1, 2, 2), padding=(0, 1, 1))
 
 
 def map_published(state: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -85,7 +34,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 32,
     device: str = "cpu",
-    resize: Library = "published",
+    resize: ResizeLibrary = "published",
     normalisation: str = "vmz",
 ) -> WindowExtractor:
     require_network(network, list(NETWORKS))

@@ -1,7 +1,8 @@
 """Detectors of detectron2's model zoo, for those who have built it: the chosen proposals and their features.
 
 `network` is a configuration of the zoo without its ending, such as `COCO-Detection/faster_rcnn_R_101_FPN_3x` (1024
-features a proposal) or `COCO-Detection/faster_rcnn_R_101_C4_3x` (2048). Outputs and padding are those of `faster_rcnn`.
+features per proposal) or `COCO-Detection/faster_rcnn_R_101_C4_3x` (2048). Outputs and padding are
+those of `faster_rcnn`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from extractors.base import RANDOM_SEED, Takes, require_outputs
-from extractors.faster_rcnn import RegionExtractor
+from extractors.parts.detection.region_extractor import RegionExtractor
 from extractors.parts.detection.selection import best_regions, stacked_shapes
 from extractors.parts.detection.zoo import ZooDetector, open_zoo
 

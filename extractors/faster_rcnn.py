@@ -1,7 +1,7 @@
 """Faster R-CNN on single frames: a fixed number of regions, each with box, score, class and feature.
 
 Networks: `bottom_up_r101` (also r50, r152), the bottom-up attention detector of Visual Genome with 2048 features a
-proposal; and `torchvision:NAME`, any R-CNN of torchvision, a stated substitute with 1024 features a proposal.
+proposal; and `torchvision:NAME`, any R-CNN of torchvision, a stated substitute with 1024 features per proposal.
 Rows are padded to `regions`: `count` says how many are real, and a padded region has class -1 and zeros elsewhere.
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from extractors.base import RANDOM_SEED, Extractor, ExtractorError, Takes, load_weights, require_outputs
+from extractors.base import RANDOM_SEED, ExtractorError, Takes, load_weights, require_outputs
 from extractors.parts.detection import bottom_up
 from extractors.parts.detection.base import Detector
 from extractors.parts.detection.coco import Proposals, load_rcnn
 from extractors.parts.detection.published import map_published
-from extractors.parts.detection.selection import stack_regions, stacked_shapes
+from extractors.parts.detection.region_extractor import RegionExtractor
+from extractors.parts.detection.selection import stacked_shapes
 
 __all__ = ["map_published"]  # looked for here by the conversion of weights
 
@@ -26,29 +26,6 @@ VERSION = 2
 TAKES: Takes = "frames"
 OWN = "bottom_up_r"
 TORCHVISION = "torchvision:"
-
-
-class RegionExtractor(Extractor):
-    takes = TAKES
-
-    def __init__(self, detector: Detector, *, outputs: Sequence[str], regions: int, device: str) -> None:
-        self.device = torch.device(device)
-        self.detector = detector.eval().to(self.device)
-        self.regions = regions
-        self.preprocessing = detector.preprocessing
-        shapes = stacked_shapes(detector.taps, regions=regions)
-        self.outputs = {name: shapes[name] for name in outputs}
-
-    def prepare(self, frame: np.ndarray) -> Tensor:
-        """The frame itself: boxes are wanted in its own pixels, so resizing is the detector's business."""
-        return torch.from_numpy(frame).permute(2, 0, 1).contiguous()  # (3, H, W) uint8
-
-    @torch.inference_mode()
-    def __call__(self, batch: Tensor) -> dict[str, Tensor]:
-        """(B, 3, H, W); frame by frame, since a frame's regions are already a batch of hundreds."""
-        frames = [self.detector(picture, self.regions) for picture in batch.to(self.device)]
-        stacked = stack_regions(frames, regions=self.regions, taps=self.detector.taps)
-        return {name: stacked[name] for name in self.outputs}
 
 
 def build(

@@ -18,7 +18,7 @@ from torchvision.utils import flow_to_image
 from extractors.base import Extractor, Takes, require_outputs
 from extractors.parts.optical_flow import FlowMethod, flow_method
 from extractors.parts.optical_flow.spynet import map_published
-from extractors.parts.resizing import Library, Resizing
+from extractors.parts.resizing import ResizeLibrary, Resizing
 
 VERSION = 1
 TAKES: Takes = "pairs"
@@ -32,7 +32,13 @@ class FlowExtractor(Extractor):
     takes = TAKES
 
     def __init__(
-        self, method: FlowMethod, *, outputs: Sequence[str], size: int, short_side: int, resize: Library = "published"
+        self,
+        method: FlowMethod,
+        *,
+        outputs: Sequence[str],
+        size: int,
+        short_side: int,
+        resize: ResizeLibrary = "published",
     ) -> None:
         self.method, self.size, self.short_side, self.resizing = method, size, short_side, Resizing().by(resize)
         shapes = {"flow": (size, size, 2), "magnitude": (len(EDGES) + 1,)}
@@ -47,7 +53,7 @@ class FlowExtractor(Extractor):
         return self.resizing(frame, self.short_side)
 
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
-        """(B, 2, 3, H, W) uint8 -> one row a pair."""
+        """(B, 2, 3, H, W) uint8 -> one row per pair."""
         flows = torch.cat([self.method(pair.permute(0, 2, 3, 1)) for pair in batch])  # (B, H, W, 2)
         taps = {"flow": lambda: in_cells(flows, self.size), "magnitude": lambda: shares(flows)}
         return {name: taps[name]().contiguous() for name in self.outputs}
@@ -75,7 +81,7 @@ def build(
     outputs: Sequence[str],
     weights: Mapping[str, Tensor] | None,
     device: str = "cpu",
-    resize: Library = "published",
+    resize: ResizeLibrary = "published",
     size: int = 28,
     short_side: int = 256,
 ) -> FlowExtractor:

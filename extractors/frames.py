@@ -18,7 +18,7 @@ from torchvision.transforms._presets import ImageClassification
 from extractors.base import RANDOM_SEED, Takes
 from extractors.parts.image_networks import named
 from extractors.parts.network import NetworkExtractor
-from extractors.parts.resizing import Library, Resizing, Size
+from extractors.parts.resizing import ResizeLibrary, ResizeSize, Resizing
 
 VERSION = 3
 TAKES: Takes = "frames"
@@ -28,14 +28,14 @@ class FrameExtractor(NetworkExtractor):
     takes = TAKES
 
     def __init__(
-        self, network: nn.Module, transform: ImageClassification, *, device: str, resize: Library = "published"
+        self, network: nn.Module, transform: ImageClassification, *, device: str, resize: ResizeLibrary = "published"
     ) -> None:
         self.transform, self.size = transform, size_of(transform)
         # The networks were trained and judged on pictures of PIL, which torch's whole numbers follow to one level
         self.resizing = Resizing(interpolation=transform.interpolation.value).by(resize)
         self.preprocessing = {**describe(transform), **self.resizing.describe()}
         side = transform.crop_size[0]
-        self.settle(network, row=(3, side, side), device=device)
+        self.prepare_for_inference(network, row=(3, side, side), device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         """(3, S, S) float32. The transform finds the picture at the right size, and leaves it so."""
@@ -51,7 +51,7 @@ def build(
     outputs: Sequence[str],
     weights: Mapping[str, Tensor] | None,
     device: str = "cpu",
-    resize: Library = "published",
+    resize: ResizeLibrary = "published",
     published: str = "",
 ) -> FrameExtractor:
     """`published` is the library's name of weights, such as IMAGENET1K_V2, whose preprocessing is wanted."""
@@ -69,7 +69,7 @@ def map_published(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {**counters, **state, **head}
 
 
-def size_of(transform: ImageClassification) -> Size:
+def size_of(transform: ImageClassification) -> ResizeSize:
     sizes = transform.resize_size
     return sizes[0] if len(sizes) == 1 else tuple(sizes)
 

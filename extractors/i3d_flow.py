@@ -14,9 +14,9 @@ from torch import Tensor
 from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import Takes, make_network, require_network, require_outputs
-from extractors.i3d import CROP, OUTPUTS, SHORT_SIDE, I3d, I3dExtractor
+from extractors.parts.i3d_network import CROP, OUTPUTS, SHORT_SIDE, I3d, I3dExtractor
 from extractors.parts.optical_flow import FlowMethod, flow_method
-from extractors.parts.resizing import Library
+from extractors.parts.resizing import ResizeLibrary
 
 VERSION = 2
 TAKES: Takes = "clips"
@@ -46,7 +46,7 @@ class I3dFlowExtractor(I3dExtractor):
         outputs: Sequence[str],
         window: int,
         device: str,
-        resize: Library = "published",
+        resize: ResizeLibrary = "published",
     ) -> None:
         super().__init__(network, outputs=outputs, window=window, device=device, resize=resize)
         self.method, self.eight_bit = method, eight_bit
@@ -65,7 +65,7 @@ class I3dFlowExtractor(I3dExtractor):
         return self.resizing(frame, SHORT_SIDE)
 
     def __call__(self, batch: Tensor) -> dict[str, Tensor]:
-        """(B, T + 1, 3, H, W) uint8 -> one row a window."""
+        """(B, T + 1, 3, H, W) uint8 -> one row per window."""
         flows = torch.stack([self.method(frames.permute(0, 2, 3, 1)) for frames in batch])  # (B, T, H, W, 2)
         cropped = transforms.center_crop(flows.permute(0, 4, 1, 2, 3), [CROP, CROP])  # (B, 2, T, 224, 224)
         return self.run(scaled(cropped, eight_bit=self.eight_bit))
@@ -88,7 +88,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 16,
     device: str = "cpu",
-    resize: Library = "published",
+    resize: ResizeLibrary = "published",
     flow: str = "tvl1",
     eight_bit: bool = False,
 ) -> I3dFlowExtractor:

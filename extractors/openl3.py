@@ -129,7 +129,7 @@ class OpenL3Extractor(NetworkExtractor, AudioExtractor):
             "step": STEP,
             "center": center,
         }
-        self.settle(network, row=SHAPES[representation], device=device)
+        self.prepare_for_inference(network, row=SHAPES[representation], device=device)
 
     def prepare(self, samples: np.ndarray) -> Tensor:
         picture = spectrogram(torch.from_numpy(samples).double(), self.representation, generation=self.frontend)

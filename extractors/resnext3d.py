@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from extractors.base import Takes, make_network, require_network, require_outputs
 from extractors.parts.residual3d import OUTPUTS, Residual3d
-from extractors.parts.resizing import Library
+from extractors.parts.resizing import ResizeLibrary
 from extractors.parts.windows import Preparation, WindowExtractor, without_prefix
 
 VERSION = 2
@@ -25,7 +25,7 @@ NETWORKS = {"resnext50_3d": (3, 4, 6, 3), "resnext101_3d": (3, 4, 23, 3), "resne
 PREPARATION = Preparation(resize=112, crop=112, mean=(114.7748, 107.7354, 99.4750))  # the authors' "activitynet" mean
 
 
-class Block(nn.Module):
+class ResNeXtBlock(nn.Module):
     def __init__(self, inputs: int, width: int, stride: int) -> None:
         super().__init__()
         outputs = 2 * width
@@ -49,7 +49,7 @@ class ResNeXt3d(Residual3d):
         super().__init__()
         self.conv1 = nn.Conv3d(3, 64, 7, stride=(1, 2, 2), padding=3, bias=False)
         self.bn1 = nn.BatchNorm3d(64)
-        self.add_stages(Block, blocks, widths=WIDTHS, expansion=2)
+        self.add_stages(ResNeXtBlock, blocks, widths=WIDTHS, expansion=2)
 
     def stem(self, clips: Tensor) -> Tensor:
         return F.max_pool3d(F.relu(self.bn1(self.conv1(clips))), 3, stride=2, padding=1)
@@ -67,7 +67,7 @@ def build(
     weights: Mapping[str, Tensor] | None,
     window: int = 16,
     device: str = "cpu",
-    resize: Library = "published",
+    resize: ResizeLibrary = "published",
 ) -> WindowExtractor:
     require_network(network, list(NETWORKS))
     require_outputs(outputs, known=OUTPUTS, network=network)

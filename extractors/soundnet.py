@@ -45,7 +45,7 @@ DEFAULT = "pool5"  # what `pool` is
 OUTPUTS = (*LAYERS, *POOLS, "pool")
 
 
-class Block(nn.Module):
+class SoundNetBlock(nn.Module):
     def __init__(self, layer: Layer) -> None:
         super().__init__()
         self.conv = nn.Conv1d(layer.inputs, layer.outputs, layer.kernel, stride=2, padding=layer.kernel // 2)
@@ -60,7 +60,7 @@ class SoundNet(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleDict({name: Block(layer) for name, layer in LAYERS.items()})
+        self.layers = nn.ModuleDict({name: SoundNetBlock(layer) for name, layer in LAYERS.items()})
 
     def forward(self, waves: Tensor) -> Iterator[tuple[str, Tensor]]:
         """Layer after layer of (B, 1, samples), so that a caller may stop at the last one it wants."""
@@ -96,7 +96,7 @@ class SoundNetExtractor(NetworkExtractor, AudioExtractor):
     def __init__(self, network: SoundNet, *, outputs: Sequence[str], seconds: float, device: str) -> None:
         self.window, self.names = round(seconds * RATE), tuple(outputs)
         self.preprocessing = {"rate": RATE, "range": RANGE, "window": self.window}
-        self.settle(network, row=(1, self.window), device=device)
+        self.prepare_for_inference(network, row=(1, self.window), device=device)
 
     def prepare(self, samples: np.ndarray) -> Tensor:
         return torch.from_numpy(samples)[None] * RANGE  # (1, window)

@@ -153,7 +153,7 @@ class VggishExtractor(NetworkExtractor, AudioExtractor):
             "logarithm": f"log(mel + {OFFSET})",
             "patch": PATCH,
         }
-        self.settle(network, row=(1, PATCH, BANDS), device=device)
+        self.prepare_for_inference(network, row=(1, PATCH, BANDS), device=device)
 
     def prepare(self, samples: np.ndarray) -> Tensor:
         return log_mel(samples).float()[None]  # (1, 96, 64)

@@ -1,7 +1,7 @@
 """Objects of a segment by YOLOv4-tiny, pooled from an image network's and a motion network's maps.
 
 VATEX's recipe (`mask_rcnn`) with networks that a CPU can run and whose weights need no hub: `image` is MobileNetV2,
-`motion` I3D or none. Everything but the detector is `mask_rcnn`'s.
+`motion` I3D or none. Everything but the detector is the same code.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from extractors.base import make_network, require_network
-from extractors.mask_rcnn import TAKES, ObjectExtractor, maps_of, part, require_known
-from extractors.parts.detection import yolo
+from extractors.base import Takes, make_network, require_network
+from extractors.parts.detection import yolov4
+from extractors.parts.detection.object_extractor import ObjectExtractor, maps_of, part, require_known
 
-__all__ = ["TAKES", "VERSION", "build", "map_published"]
 VERSION = 1
-map_published = yolo.map_published
+TAKES: Takes = "clips"
+map_published = yolov4.map_published
 
 
 def build(
@@ -34,7 +34,7 @@ def build(
 ) -> ObjectExtractor:
     require_network(network, ["yolov4_tiny"])
     chosen = require_known(outputs, image=image, motion=motion, network=network)
-    detector = make_network(network, yolo.Yolov4Tiny, part(weights, "detector"))
+    detector = make_network(network, yolov4.Yolov4Tiny, part(weights, "detector"))
     maps = maps_of(chosen, outputs=outputs, weights=weights, short_side=short_side)
-    found = yolo.Yolo(detector, score_threshold=score_threshold)
+    found = yolov4.Yolo(detector, score_threshold=score_threshold)
     return ObjectExtractor(found, maps, outputs=outputs, regions=regions, device=device)

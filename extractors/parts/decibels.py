@@ -19,7 +19,7 @@ FOURIER = {"linear": 512, "mel128": 2048, "mel256": 2048}
 BANDS = {"mel128": 128, "mel256": 256}
 GENERATIONS = ("v0.3", "v0.4")
 FLOOR, RANGE = 1e-10, 80.0  # the smallest amplitude, and the decibels that are kept below the largest
-KNEE, LINEAR_STEP = 1000.0, 200 / 3  # Slaney's scale: straight up to 1 kHz, 66.7 Hz a mel, ...
+KNEE, LINEAR_STEP = 1000.0, 200 / 3  # Slaney's scale: straight up to 1 kHz, 66.7 Hz per mel, ...
 LOG_STEP = math.log(6.4) / 27  # ... then 27 mels for a factor of 6.4
 
 

@@ -37,7 +37,7 @@ def missing_packages(engine: Engine) -> list[str]:
     return [name for name in PACKAGES[engine] if find_spec(name) is None]
 
 
-class Rows(nn.Module):
+class ForwardModule(nn.Module):
     """A forward pass and the module it runs, as one module: outputs in the order of `names`, as graphs have them."""
 
     def __init__(self, network: nn.Module, forward: Forward, names: tuple[str, ...]) -> None:
@@ -49,7 +49,7 @@ class Rows(nn.Module):
         return tuple(found[name] for name in self.names)
 
 
-def compiled(module: Rows, *, rows: Callable[[], int]) -> Forward:
+def compiled(module: ForwardModule, *, rows: Callable[[], int]) -> Forward:
     """By torch itself, which also keeps what it compiled. Freezing makes the weights part of the graph.
 
     `rows` is asked before every batch: when memory allows fewer than before, torch compiles once more for these.
@@ -75,7 +75,7 @@ def filled(piece: Tensor, rows: int) -> Tensor:
 
 
 @torch.no_grad()
-def export(rows: Rows, *, example: Tensor) -> bytes:
+def export(rows: ForwardModule, *, example: Tensor) -> bytes:
     """The forward pass as ONNX, for batches of the size of `example`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside the exporter
@@ -117,7 +117,7 @@ def in_channels_last(network: nn.Module) -> nn.Module:
     return network
 
 
-class Watch(TorchDispatchMode):
+class ConvBNTracer(TorchDispatchMode):
     """Sees every operation of a forward pass, and so which batch normalisation alone reads a convolution's output."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ Remember = Callable[[Callable[[], bytes]], bytes]
 
 
 class NetworkExtractor(Extractor):
-    """A family gives `forward`, and calls `settle` when it is built; the rest is the same for all."""
+    """A family gives `forward`, and calls `prepare_for_inference` when it is built; the rest is the same for all."""
 
     network: nn.Module
     example: torch.Tensor  # a batch of one row
@@ -28,14 +28,14 @@ class NetworkExtractor(Extractor):
     def forward(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         """A batch that is on the device through `network`; traced by engines, so it is tensors and nothing else."""
 
-    def settle(self, network: nn.Module, *, row: Sequence[int], device: str) -> None:
+    def prepare_for_inference(self, network: nn.Module, *, row: Sequence[int], device: str) -> None:
         """Make the network ready for batches of `row`-shaped items; a pass without arithmetic tells the shapes."""
         self.device = torch.device(device)
         self.network = network.eval()
         self.example = torch.zeros(1, *row)
-        with without_arithmetic(self.network), engines.Watch() as watch:
+        with without_arithmetic(self.network), engines.ConvBNTracer() as tracer:
             self.outputs = {name: tuple(found.shape[1:]) for name, found in self.forward(torch.zeros(1, *row)).items()}
-        engines.fold_batch_norms(self.network, watch.pairs())
+        engines.fold_batch_norms(self.network, tracer.pairs())
         self.network = engines.in_channels_last(self.network).to(self.device)
         self._run: engines.Forward = self.forward
         self._start: Callable[[], engines.Forward] | None = None
@@ -48,7 +48,7 @@ class NetworkExtractor(Extractor):
         self._start = partial(self._started, engine, rows, remember)
 
     def _started(self, engine: engines.Engine, rows: int, remember: Remember) -> engines.Forward:
-        module = engines.Rows(self.network, self.forward, tuple(self.outputs))
+        module = engines.ForwardModule(self.network, self.forward, tuple(self.outputs))
         if engine == "compile":
             return engines.compiled(module, rows=lambda: min(rows, self.most_rows or rows))
         example = self.example.repeat(rows, *[1] * (self.example.dim() - 1))

@@ -22,24 +22,24 @@ from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import MissingPackageError
 
-Library = Literal["published", "torch", "opencv", "pil"]  # `published`: the family's own way
-Method = Literal["torch", "torch_float", "opencv", "pil"]
-Filter = Literal["bilinear", "bicubic"]
-Size = int | tuple[int, int]  # the short side, or (height, width) whatever the picture's shape
+ResizeLibrary = Literal["published", "torch", "opencv", "pil"]  # `published`: the family's own way
+ResizeMethod = Literal["torch", "torch_float", "opencv", "pil"]
+ResizeFilter = Literal["bilinear", "bicubic"]
+ResizeSize = int | tuple[int, int]  # the short side, or (height, width) whatever the picture's shape
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resizing:
     """One way to resize; called with a uint8 frame (H, W, 3), it gives uint8 (3, h, w)."""
 
-    method: Method = "torch"
-    interpolation: Filter = "bilinear"
+    method: ResizeMethod = "torch"
+    interpolation: ResizeFilter = "bilinear"
     antialias: bool = True
 
-    def __call__(self, frame: np.ndarray, size: Size) -> Tensor:
+    def __call__(self, frame: np.ndarray, size: ResizeSize) -> Tensor:
         return METHODS[self.method](frame, output_size(frame, size), self)
 
-    def by(self, library: Library) -> Resizing:
+    def by(self, library: ResizeLibrary) -> Resizing:
         """The same filter as a library has it."""
         return self if library == "published" else replace(self, method=library, antialias=library != "opencv")
 
@@ -50,7 +50,7 @@ class Resizing:
         return {"interpolation": self.interpolation, "antialias": self.antialias, "resize_library": library}
 
 
-def output_size(frame: np.ndarray, size: Size) -> tuple[int, int]:
+def output_size(frame: np.ndarray, size: ResizeSize) -> tuple[int, int]:
     """(height, width); a long side that is not whole is cut, as torchvision does."""
     if not isinstance(size, int):
         return size
@@ -94,7 +94,7 @@ def opencv() -> ModuleType:
     return cv2
 
 
-METHODS: dict[Method, Callable[[np.ndarray, tuple[int, int], Resizing], Tensor]] = {
+METHODS: dict[ResizeMethod, Callable[[np.ndarray, tuple[int, int], Resizing], Tensor]] = {
     "torch": _torch,
     "torch_float": _torch_float,
     "opencv": _opencv,

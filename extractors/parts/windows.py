@@ -17,20 +17,20 @@ from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import Takes
 from extractors.parts.network import NetworkExtractor
-from extractors.parts.resizing import Library, Resizing, Size
+from extractors.parts.resizing import ResizeLibrary, ResizeSize, Resizing
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """Resize, centre crop, then (value - mean) / std on the scale 0..255."""
 
-    resize: Size
+    resize: ResizeSize
     crop: int
     mean: tuple[float, float, float]
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
     resizing: Resizing = field(default_factory=Resizing)
 
-    def by(self, library: Library) -> Preparation:
+    def by(self, library: ResizeLibrary) -> Preparation:
         return replace(self, resizing=self.resizing.by(library))
 
     def __call__(self, frame: np.ndarray) -> Tensor:
@@ -50,10 +50,10 @@ class StagedExtractor(NetworkExtractor):
 
     def __init__(self, network: nn.Module, *, outputs: Sequence[str], window: int, side: int, device: str) -> None:
         self.names = tuple(outputs)
-        self.settle(network, row=(window, 3, side, side), device=device)
+        self.prepare_for_inference(network, row=(window, 3, side, side), device=device)
 
     def forward(self, batch: Tensor) -> dict[str, Tensor]:
-        """(B, T, 3, H, W) -> one row a window."""
+        """(B, T, 3, H, W) -> one row per window."""
         clips = batch.transpose(1, 2).contiguous(memory_format=torch.channels_last_3d)
         return tapped(self.network(clips), self.names)
 

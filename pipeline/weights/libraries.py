@@ -84,7 +84,7 @@ def _hash_in(address: str) -> str | None:
 
 
 def _pytorchvideo(network: str, edition: str) -> Weights:
-    from extractors.clips import PYTORCHVIDEO
+    from extractors.parts.video_networks import PYTORCHVIDEO
 
     _require(network, PYTORCHVIDEO, of="pytorchvideo")
     _require(edition, [""], of=f"pytorchvideo:{network}")

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from extractors import i3d
+from extractors.parts import i3d_network
 from extractors.parts.optical_flow import spynet
 
 Named = tuple[str, tuple[int, ...]]
@@ -57,10 +57,10 @@ def i3d_tree() -> dict:
         )
 
     params, statistics = {}, {}
-    for name, sizes in i3d.LAYERS.items():
-        if isinstance(sizes, i3d.Conv):
+    for name, sizes in i3d_network.LAYERS.items():
+        if isinstance(sizes, i3d_network.Conv):
             params[name], statistics[name] = unit(sizes.inputs, sizes.outputs, sizes.kernel)
-        elif isinstance(sizes, i3d.Mixed):
+        elif isinstance(sizes, i3d_network.Mixed):
             shapes = {
                 "Branch_0/Conv3d_0a_1x1": (sizes.inputs, sizes.one, 1),
                 "Branch_1/Conv3d_0a_1x1": (sizes.inputs, sizes.reduce_a, 1),

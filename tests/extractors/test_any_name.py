@@ -16,8 +16,8 @@ from torchvision import models
 from torchvision.models import list_models
 
 from extractors.base import ExtractorError
-from extractors.clips import PYTORCHVIDEO
 from extractors.parts.image_networks import LIBRARIES
+from extractors.parts.video_networks import PYTORCHVIDEO
 from pipeline.core.errors import UsageError
 from pipeline.extraction.build_extractor import extractor_of, load_extractor
 from pipeline.params.extract import Extract, Sampling

@@ -13,6 +13,7 @@ from extractors import faster_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
 from extractors.parts.detection import bottom_up, published
 from extractors.parts.detection.bottom_up import BottomUp
+from extractors.parts.detection.region_extractor import RegionExtractor
 from pipeline.weights.safe_pickle import read_arrays
 from tests.extractors.published import bottom_up_shapes, caffe_shapes
 
@@ -216,7 +217,7 @@ def test_boxes_lie_in_the_frame_and_are_large_enough(network: BottomUp) -> None:
 @torch.inference_mode()
 @pytest.mark.parametrize("size", [(1, 1), (2, 1000), (1000, 2), (15, 15)])
 def test_frames_too_small_for_any_region_have_none(network: BottomUp, size: tuple[int, int]) -> None:
-    extractor = faster_rcnn.RegionExtractor(network, outputs=EVERYTHING, regions=16, device="cpu")
+    extractor = RegionExtractor(network, outputs=EVERYTHING, regions=16, device="cpu")
 
     rows = extractor(frame_of(*size)[None])
 

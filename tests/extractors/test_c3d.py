@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from extractors import c3d, c3d_video
 from extractors.base import ExtractorError, UnknownOutputError
+from extractors.parts import c3d_network
 from pipeline.core.errors import UsageError
 from pipeline.extraction import sampling
 from pipeline.extraction.build_extractor import extractor_of
@@ -48,16 +49,16 @@ NARROW = (
 
 
 @pytest.fixture(scope="module")
-def narrow() -> c3d.C3d:
+def narrow() -> c3d_network.C3d:
     torch.manual_seed(0)
-    network = c3d.C3d(NARROW)
+    network = c3d_network.C3d(NARROW)
     network.mean.copy_(MEAN)
     return network
 
 
 @pytest.fixture
-def video(narrow: c3d.C3d) -> c3d_video.C3dVideo:
-    clips = c3d.C3dExtractor(narrow, outputs=c3d_video.OUTPUTS, window=16, device="cpu", direct=True)
+def video(narrow: c3d_network.C3d) -> c3d_video.C3dVideo:
+    clips = c3d_network.C3dExtractor(narrow, outputs=c3d_video.OUTPUTS, window=16, device="cpu", direct=True)
     return c3d_video.C3dVideo(clips)
 
 
@@ -76,14 +77,14 @@ def test_pooling_windows_are_caffes() -> None:
     """Seven rows give {0,1} {2,3} {4,5} {6}. Padding by one, as ports do, gives {0} {1,2} {3,4} {5,6}."""
     rows = torch.arange(7.0).view(1, 1, 1, 7, 1).expand(1, 1, 2, 7, 7)
 
-    assert c3d.caffe_pool(rows, depth=2)[0, 0, 0, :, 0].tolist() == [1.0, 3.0, 5.0, 6.0]
+    assert c3d_network.caffe_pool(rows, depth=2)[0, 0, 0, :, 0].tolist() == [1.0, 3.0, 5.0, 6.0]
     padded = F.max_pool3d(rows, 2, stride=2, padding=(0, 1, 1))
     assert padded[0, 0, 0, :, 0].tolist() == [0.0, 2.0, 4.0, 6.0]
 
 
 def test_the_cells_of_pool5_look_where_caffes_do() -> None:
     """With convolutions that change nothing a cell is the brightest pixel of its window: 32 rows, 16 in the last."""
-    network = c3d.C3d(tuple(tuple((name, 3, 3) for name, _, _ in level) for level in c3d.LEVELS))
+    network = c3d_network.C3d(tuple(tuple((name, 3, 3) for name, _, _ in level) for level in c3d_network.LEVELS))
     for name, layer in network.layers.items():
         if name.startswith("conv"):
             torch.nn.init.dirac_(layer.weight)
@@ -95,8 +96,8 @@ def test_the_cells_of_pool5_look_where_caffes_do() -> None:
     assert pool5[0, 0, 0, :, 2].tolist() == [31.0, 63.0, 95.0, 111.0]
 
 
-def test_fc7_is_after_its_relu_and_takes_16_frames(narrow: c3d.C3d) -> None:
-    extractor = c3d.C3dExtractor(narrow, outputs=["fc6", "fc7", "pool5"], window=16, device="cpu", direct=False)
+def test_fc7_is_after_its_relu_and_takes_16_frames(narrow: c3d_network.C3d) -> None:
+    extractor = c3d_network.C3dExtractor(narrow, outputs=["fc6", "fc7", "pool5"], window=16, device="cpu", direct=False)
 
     rows = extractor(clip_of(16))
 
@@ -114,7 +115,7 @@ def test_fc7_is_after_its_relu_and_takes_16_frames(narrow: c3d.C3d) -> None:
 def test_pictures_are_bgr_and_cut_at_row_8_column_29() -> None:
     frame = np.random.default_rng(0).integers(0, 256, size=(128, 171, 3), dtype=np.uint8)  # already of that size
 
-    cut = c3d.picture(frame, direct=False)
+    cut = c3d_network.picture(frame, direct=False)
 
     np.testing.assert_array_equal(cut.numpy(), frame[8:120, 29:141, ::-1].transpose(2, 0, 1).astype(np.float32))
 
@@ -123,7 +124,7 @@ def test_a_direct_picture_shows_the_whole_frame() -> None:
     frame = np.zeros((240, 320, 3), np.uint8)
     frame[:, 160:, 0] = 255  # the right half is red
 
-    whole = c3d.picture(frame, direct=True)
+    whole = c3d_network.picture(frame, direct=True)
 
     assert whole.shape == (3, 112, 112)
     assert whole[2, 50, [0, 54, 57, 111]].tolist() == [0.0, 0.0, 255.0, 255.0]
@@ -135,11 +136,13 @@ def test_pictures_are_resized_as_opencv_does() -> None:
     frame = np.random.default_rng(0).integers(0, 256, size=(240, 320, 3), dtype=np.uint8)
     theirs = cv2.resize(frame[..., ::-1], (171, 128))[8:120, 29:141].transpose(2, 0, 1)
 
-    assert np.abs(c3d.picture(frame, direct=False).numpy() - theirs).max() <= 1
+    assert np.abs(c3d_network.picture(frame, direct=False).numpy() - theirs).max() <= 1
 
 
 @pytest.mark.parametrize("frames", [1, 16, 17, 40])
-def test_the_mean_is_cut_like_the_picture_and_begins_again_after_16_frames(frames: int, narrow: c3d.C3d) -> None:
+def test_the_mean_is_cut_like_the_picture_and_begins_again_after_16_frames(
+    frames: int, narrow: c3d_network.C3d
+) -> None:
     mean = narrow.mean_clip(frames)
 
     assert mean.shape == (3, frames, 112, 112)
@@ -147,9 +150,9 @@ def test_the_mean_is_cut_like_the_picture_and_begins_again_after_16_frames(frame
     assert torch.equal(mean[:, -1], MEAN[:, last, 8:120, 29:141])
 
 
-def test_a_clip_that_is_the_mean_is_nothing_to_the_network(narrow: c3d.C3d) -> None:
+def test_a_clip_that_is_the_mean_is_nothing_to_the_network(narrow: c3d_network.C3d) -> None:
     blank = dict(narrow(torch.zeros(1, 3, 16, 112, 112) + MEAN[:, :, 8:120, 29:141]))
-    without = c3d.C3d(NARROW)
+    without = c3d_network.C3d(NARROW)
     without.load_state_dict(narrow.state_dict() | {"mean": torch.zeros_like(MEAN)})
 
     torch.testing.assert_close(blank["pool1"], dict(without(torch.zeros(1, 3, 16, 112, 112)))["pool1"])
@@ -161,7 +164,7 @@ def test_a_clip_that_is_the_mean_is_nothing_to_the_network(narrow: c3d.C3d) -> N
 @pytest.mark.parametrize("naming", [names_of_davidea, names_of_mmaction2, names_of_caffe])
 def test_a_published_state_loads_strictly_and_lands_where_it_belongs(naming) -> None:
     with torch.device("meta"):
-        network = c3d.C3d()
+        network = c3d_network.C3d()
     layers = c3d.map_published(numbered(c3d_shapes(naming)))
     mean = c3d.map_published({"data": MEAN.numpy()})
 
@@ -201,7 +204,7 @@ def test_the_mean_of_another_network_is_refused() -> None:
 
 def test_weights_without_their_mean_do_not_load() -> None:
     with torch.device("meta"):
-        network = c3d.C3d()
+        network = c3d_network.C3d()
     state = {name: value for name, value in network.state_dict().items() if name != "mean"}
 
     with pytest.raises(RuntimeError, match=r'Missing key.*"mean"'):
@@ -211,11 +214,11 @@ def test_weights_without_their_mean_do_not_load() -> None:
 # ---------------------------------------------------------------- windows and whole videos
 
 
-def test_fc7_of_a_short_video_repeats_its_last_frame(narrow: c3d.C3d) -> None:
+def test_fc7_of_a_short_video_repeats_its_last_frame(narrow: c3d_network.C3d) -> None:
     """Five frames at two a second: one window, filled up."""
     rule = Sampling(fps=2.0, window=16, stride=8, tail="pad")
     rows = sampling.sample(rule, frames=5, times=np.arange(5) / 2)
-    extractor = c3d.C3dExtractor(narrow, outputs=["fc7"], window=16, device="cpu", direct=True)
+    extractor = c3d_network.C3dExtractor(narrow, outputs=["fc7"], window=16, device="cpu", direct=True)
     pictures = np.random.default_rng(0).integers(0, 256, size=(5, 30, 40, 3), dtype=np.uint8)
 
     found = forward(extractor, iter(pictures), rows=rows)["fc7"]
@@ -230,7 +233,7 @@ def test_fc7_of_a_short_video_repeats_its_last_frame(narrow: c3d.C3d) -> None:
     [(1, (1, 1, 1, 1)), (16, (8, 4, 2, 1)), (17, (9, 5, 3, 2)), (30, (15, 8, 4, 2)), (40, (20, 10, 5, 3))],
 )
 def test_rows_end_to_end_are_the_map_of_the_video(
-    frames: int, steps: tuple[int, ...], narrow: c3d.C3d, video: c3d_video.C3dVideo
+    frames: int, steps: tuple[int, ...], narrow: c3d_network.C3d, video: c3d_video.C3dVideo
 ) -> None:
     clip = clip_of(frames)
     with torch.inference_mode():
@@ -247,7 +250,7 @@ def test_rows_end_to_end_are_the_map_of_the_video(
         assert not end_to_end[count:].any()
 
 
-def narrow_pools(network: c3d.C3d, clip: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+def narrow_pools(network: c3d_network.C3d, clip: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
     for name, maps in network(clip.transpose(1, 2)):
         yield name, maps
         if name == "pool5":
@@ -255,7 +258,7 @@ def narrow_pools(network: c3d.C3d, clip: torch.Tensor) -> Iterator[tuple[str, to
 
 
 def test_a_long_video_in_pieces_gives_the_same_numbers(
-    narrow: c3d.C3d, video: c3d_video.C3dVideo, monkeypatch: pytest.MonkeyPatch
+    narrow: c3d_network.C3d, video: c3d_video.C3dVideo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clip = clip_of(70)
     whole = video(clip)

@@ -11,6 +11,7 @@ from torchvision.models import get_model, get_model_weights
 
 from extractors import clips
 from extractors.base import ExtractorError, MissingPackageError, UnknownOutputError
+from extractors.parts import video_networks
 from extractors.parts.windows import WindowExtractor
 from pipeline.core.errors import MissingToolError
 from pipeline.extraction.build_extractor import extractor_of
@@ -96,14 +97,14 @@ def test_preprocessing_is_the_librarys_own(name: str) -> None:
     published = next(iter(get_model_weights(name))).transforms()
     frame = torch.from_numpy(picture).permute(2, 0, 1)
 
-    found = clips.torchvision_network(name)[1](picture)
+    found = video_networks.torchvision_network(name)[1](picture)
 
     torch.testing.assert_close(found, published(frame[None])[:, 0], rtol=1e-4, atol=1e-4)
 
 
 def test_pytorchvideos_normalisation() -> None:
     pytest.importorskip("pytorchvideo")
-    prepare = clips.pytorchvideo_network("x3d_xs")[1]
+    prepare = video_networks.pytorchvideo_network("x3d_xs")[1]
 
     white = prepare(np.full((200, 300, 3), 255, np.uint8))
 

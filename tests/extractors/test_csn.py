@@ -10,7 +10,7 @@ import torch
 
 from extractors import csn
 from extractors.base import ExtractorError
-from extractors.parts import engines
+from extractors.parts import csn_network, engines
 from extractors.parts.windows import Preparation, WindowExtractor, tapped
 from tests.extractors.published import csn_shapes, numbered, strictly_loaded
 
@@ -28,7 +28,7 @@ def test_every_layer_has_the_published_shape_and_the_network_its_size() -> None:
     extractor = csn.build("ir_csn152", outputs=list(SHAPES), weights=None)
 
     with torch.device("meta"):
-        network = csn.Csn(csn.NETWORKS["ir_csn152"])
+        network = csn_network.Csn(csn_network.NETWORKS["ir_csn152"])
 
     assert extractor.outputs == SHAPES
     assert sum(each.numel() for each in network.parameters()) / 1e6 == pytest.approx(29.70, abs=0.005)
@@ -37,7 +37,7 @@ def test_every_layer_has_the_published_shape_and_the_network_its_size() -> None:
 def test_the_published_state_loads_strictly_and_lands_where_it_belongs() -> None:
     state = numbered(csn_shapes())
     with torch.device("meta"):
-        network = csn.Csn(csn.NETWORKS["ir_csn152"])
+        network = csn_network.Csn(csn_network.NETWORKS["ir_csn152"])
 
     loaded = strictly_loaded(network, csn.map_published({"meta": {}, "state_dict": state}))
 
@@ -47,7 +47,7 @@ def test_the_published_state_loads_strictly_and_lands_where_it_belongs() -> None
     assert loaded["fc.bias"] == state["cls_head.fc_cls.bias"][0]
 
 
-def their_state(network: csn.Csn) -> dict[str, torch.Tensor]:
+def their_state(network: csn_network.Csn) -> dict[str, torch.Tensor]:
     """Ours by pytorchvideo's names."""
     parts = {"conv1": "conv_a", "conv2": "conv_b", "conv3": "conv_c"}
     state = {}
@@ -69,7 +69,7 @@ def test_the_same_numbers_as_pytorchvideo() -> None:
         model_depth=50, stem_pool=torch.nn.MaxPool3d, head_pool_kernel_size=(1, 2, 2)
     )
     torch.manual_seed(0)
-    network = csn.Csn(csn.NETWORKS["ir_csn50"])
+    network = csn_network.Csn(csn_network.NETWORKS["ir_csn50"])
     shake_statistics(network)
     theirs.load_state_dict(their_state(network))
     ours = csn.build("ir_csn50", outputs=["layer2", "layer4", "logits"], weights=network.state_dict(), window=8)
@@ -109,7 +109,7 @@ def test_norms_are_folded_and_an_exported_graph_gives_the_same_rows() -> None:
     for package in engines.PACKAGES["onnxruntime"]:
         pytest.importorskip(package)
     torch.manual_seed(0)
-    network = csn.Csn((1, 1, 1, 1))
+    network = csn_network.Csn((1, 1, 1, 1))
     shake_statistics(network)
     clip = torch.randn(2, 4, 3, 32, 32)
     with torch.inference_mode():

@@ -14,8 +14,8 @@ from torchvision.ops import roi_align
 from extractors import detectron, mask_rcnn
 from extractors.base import ExtractorError
 from extractors.detectron import DetectronRegions
-from extractors.faster_rcnn import RegionExtractor
-from extractors.mask_rcnn import ObjectExtractor
+from extractors.parts.detection.object_extractor import ObjectExtractor
+from extractors.parts.detection.region_extractor import RegionExtractor
 from extractors.parts.detection.zoo import ZooDetections
 from tests.clips import picture
 

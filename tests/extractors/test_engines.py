@@ -51,7 +51,7 @@ class Taps(NetworkExtractor):
     preprocessing: dict = {}  # noqa: RUF012 - a test double
 
     def __init__(self, network: nn.Module, row: Sequence[int]) -> None:
-        self.settle(network, row=row, device="cpu")
+        self.prepare_for_inference(network, row=row, device="cpu")
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         return torch.from_numpy(frame)

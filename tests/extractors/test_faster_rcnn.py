@@ -11,8 +11,8 @@ from torchvision.models import WeightsEnum, get_model, get_model_weights
 
 from extractors import faster_rcnn
 from extractors.base import ExtractorError
-from extractors.faster_rcnn import RegionExtractor
 from extractors.parts.detection.coco import load_rcnn
+from extractors.parts.detection.region_extractor import RegionExtractor
 from pipeline.params.extract import Extract
 from tests.clips import picture
 from tests.extractors.awkward import LENGTHS, extracted

@@ -10,6 +10,7 @@ import torch
 
 from extractors import i3d
 from extractors.base import ExtractorError, UnknownOutputError
+from extractors.parts import i3d_network
 from pipeline.params.extract import Extract, Sampling
 from pipeline.weights import converted_path, load_weights, status
 from tests.extractors.awkward import extracted
@@ -59,14 +60,14 @@ def test_a_smaller_side_is_the_same_picture_and_the_same_network() -> None:
 )
 def test_padding_is_tensorflows_same(size: int, kernel: int, stride: int, before: int, after: int) -> None:
     """ceil(size / stride) outputs, and the odd zero at the end: symmetric padding would shift every feature."""
-    padded = i3d.pad_same(torch.ones(1, 1, size, 1, 1), (kernel, 1, 1), (stride, 1, 1)).flatten()
+    padded = i3d_network.pad_same(torch.ones(1, 1, size, 1, 1), (kernel, 1, 1), (stride, 1, 1)).flatten()
 
     assert padded.tolist() == [0.0] * before + [1.0] * size + [0.0] * after
 
 
 def test_the_published_tree_loads_strictly_and_lands_where_it_belongs() -> None:
     tree = i3d_tree()
-    network = i3d.I3d()
+    network = i3d_network.I3d()
     network.load_state_dict(i3d.map_published(tree))
 
     theirs = tree["params"]["Mixed_4c"]["Branch_2/Conv3d_0b_3x3"]["Conv_0"]["kernel"]
@@ -79,7 +80,7 @@ def test_the_published_tree_loads_strictly_and_lands_where_it_belongs() -> None:
 
 def test_time_steps_lie_side_by_side_and_a_bare_reshape_would_not_do() -> None:
     mixed_5c = torch.arange(1024 * 2 * 49, dtype=torch.float32).view(1, 1024, 2, 7, 7)
-    grid = i3d.side_by_side(mixed_5c)
+    grid = i3d_network.side_by_side(mixed_5c)
 
     assert torch.equal(grid[0, 3, 4, :1024], mixed_5c[0, :, 0, 3, 4])
     assert torch.equal(grid[0, 3, 4, 1024:], mixed_5c[0, :, 1, 3, 4])

@@ -12,7 +12,7 @@ import torch
 
 from extractors import i3d, i3d_flow
 from extractors.base import ExtractorError, make_network
-from extractors.parts import optical_flow
+from extractors.parts import i3d_network, optical_flow
 from extractors.parts.optical_flow import FlowMethod
 from pipeline.extraction import sampling
 from pipeline.params.extract import Extract, Sampling
@@ -47,8 +47,8 @@ def cheap_flow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def flow_network() -> i3d.I3d:
-    return make_network("i3d_flow", lambda: i3d.I3d(channels=2), None)
+def flow_network() -> i3d_network.I3d:
+    return make_network("i3d_flow", lambda: i3d_network.I3d(channels=2), None)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_network_sees_the_middle_of_the_flow_of_the_resized_frames(monkeypat
 
 
 @pytest.mark.parametrize("port", ["piergiaj", "hassony2"])
-def test_the_published_torch_ports_load_strictly(flow_network: i3d.I3d, port: str) -> None:
+def test_the_published_torch_ports_load_strictly(flow_network: i3d_network.I3d, port: str) -> None:
     theirs = i3d_port(flow_network.state_dict(), port=port)
     assert {"piergiaj": "Mixed_4c.b3b.bn.running_var", "hassony2": "mixed_4c.branch_3.1.batch3d.running_var"}[
         port
@@ -108,17 +108,17 @@ def test_the_published_torch_ports_load_strictly(flow_network: i3d.I3d, port: st
 
     mapped = i3d.map_published(theirs)
 
-    i3d.I3d(channels=2).load_state_dict(mapped)
+    i3d_network.I3d(channels=2).load_state_dict(mapped)
     for name, tensor in flow_network.state_dict().items():
         assert mapped[name] is tensor or torch.equal(mapped[name], tensor), name
 
 
-def test_old_checkpoints_without_batch_counts_load_too(flow_network: i3d.I3d) -> None:
+def test_old_checkpoints_without_batch_counts_load_too(flow_network: i3d_network.I3d) -> None:
     theirs = {k: v for k, v in i3d_port(flow_network.state_dict(), port="piergiaj").items() if "num_batches" not in k}
-    i3d.I3d(channels=2).load_state_dict(i3d.map_published(theirs))
+    i3d_network.I3d(channels=2).load_state_dict(i3d.map_published(theirs))
 
 
-def test_a_bundle_brings_both_networks(flow_network: i3d.I3d) -> None:
+def test_a_bundle_brings_both_networks(flow_network: i3d_network.I3d) -> None:
     torch.manual_seed(5)
     spynet = optical_flow.spynet.SpynetNetwork().state_dict()
     both = {f"flow.{name}": tensor for name, tensor in spynet.items()}
@@ -131,7 +131,7 @@ def test_a_bundle_brings_both_networks(flow_network: i3d.I3d) -> None:
     assert extractor.preprocessing["flow"] == "spynet"
 
 
-def test_i3d_alone_is_refused_where_the_flow_needs_weights(flow_network: i3d.I3d) -> None:
+def test_i3d_alone_is_refused_where_the_flow_needs_weights(flow_network: i3d_network.I3d) -> None:
     state = flow_network.state_dict()
 
     i3d_flow.build("i3d_flow", outputs=["Conv3d_1a_7x7"], weights=state, flow="brightening")

@@ -14,10 +14,10 @@ from torchvision.ops import roi_align
 
 from extractors import mask_rcnn
 from extractors.base import ExtractorError, UnknownOutputError
-from extractors.mask_rcnn import ObjectExtractor
 from extractors.parts.detection.base import Detector
 from extractors.parts.detection.coco import load_rcnn
 from extractors.parts.detection.maps import RegionMap, image_map, motion_map, trunk_of
+from extractors.parts.detection.object_extractor import ObjectExtractor
 from pipeline.params.extract import Extract
 from pipeline.weights import load_weights, status
 from tests.clips import picture

@@ -158,7 +158,7 @@ def test_a_missing_opencv_is_said_before_anything_is_decoded(monkeypatch: pytest
 
 
 def test_every_library_of_params_is_one_of_ours() -> None:
-    assert Extract.model_fields["resize"].annotation == resizing.Library
+    assert Extract.model_fields["resize"].annotation == resizing.ResizeLibrary
 
 
 def test_frames_are_prepared_as_their_networks_transform_does_with_pictures_of_pil() -> None:

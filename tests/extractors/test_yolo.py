@@ -14,7 +14,7 @@ from torchvision.models.detection import FasterRCNN_ResNet50_FPN_Weights
 from extractors import yolo
 from extractors.base import ExtractorError, UnknownOutputError
 from extractors.parts.detection.coco import coco_ids
-from extractors.parts.detection.yolo import SIDE, Yolo, Yolov4Tiny, decoded, map_published
+from extractors.parts.detection.yolov4 import SIDE, Yolo, Yolov4Tiny, decoded, map_published
 from pipeline.weights import load_weights, status
 from pipeline.weights.reading import read_published
 from tests.clips import picture
@@ -83,7 +83,7 @@ def test_a_detector_keeps_the_best_box_of_each_thing(monkeypatch: pytest.MonkeyP
     boxes = torch.tensor([[0.1, 0.1, 0.5, 0.5], [0.1, 0.1, 0.5, 0.52], [0.1, 0.1, 0.5, 0.5], [0.9, 0.9, 1.4, 1.2]])
     scores = torch.zeros(4, 80)
     scores[[0, 1, 2, 3], [0, 0, 5, 7]] = torch.tensor([0.6, 0.9, 0.5, 0.04])
-    monkeypatch.setattr("extractors.parts.detection.yolo.decoded", lambda _: (boxes, scores))
+    monkeypatch.setattr("extractors.parts.detection.yolov4.decoded", lambda _: (boxes, scores))
     frame = torch.from_numpy(picture(0, width=200, height=100)).permute(2, 0, 1)
 
     sure, unsure, one = (

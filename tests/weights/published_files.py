@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torchvision.models import get_model
 
-from extractors import c3d, clips, csn, i3d, openl3, resnext3d, soundnet, vggish
+from extractors import openl3, resnext3d, soundnet, vggish
+from extractors.parts import c3d_network, csn_network, i3d_network, video_networks
 from extractors.parts.detection.bottom_up import BottomUp
-from extractors.parts.detection.yolo import Yolov4Tiny
+from extractors.parts.detection.yolov4 import Yolov4Tiny
 from extractors.parts.optical_flow.spynet import SpynetNetwork
 from extractors.parts.published import efficientnet_lite
 from pipeline.weights import REGISTRY
@@ -48,7 +49,7 @@ def on_meta(make: Callable[[], nn.Module]) -> nn.Module:
 
 
 def mean_alone() -> nn.Module:
-    network = c3d.C3d()
+    network = c3d_network.C3d()
     del network.layers
     return network
 
@@ -58,11 +59,11 @@ def network_of(name: str) -> nn.Module:
     makers: dict[str, Callable[[], nn.Module]] = {
         "efficientnet_lite0": lambda: timm.create_model("tf_efficientnet_lite0"),
         "inception_v4": lambda: timm.create_model("inception_v4"),
-        "i3d_rgb": i3d.I3d,
-        "i3d_flow": lambda: i3d.I3d(channels=2),
-        "c3d_network": lambda: c3d.C3d().layers,
+        "i3d_rgb": i3d_network.I3d,
+        "i3d_flow": lambda: i3d_network.I3d(channels=2),
+        "c3d_network": lambda: c3d_network.C3d().layers,
         "c3d_mean": mean_alone,
-        "csn_r101": lambda: clips.pytorchvideo_network("csn_r101")[0],
+        "csn_r101": lambda: video_networks.pytorchvideo_network("csn_r101")[0],
         "vggish": lambda: vggish.Vggish(with_pca=False),
         "vggish_pca": vggish.Whitening,
         "soundnet": soundnet.SoundNet,
@@ -71,7 +72,7 @@ def network_of(name: str) -> nn.Module:
     }
     families: dict[str, Callable[[], nn.Module]] = {
         "resnext101_3d": lambda: resnext3d.ResNeXt3d(resnext3d.NETWORKS["resnext101_3d"]),
-        "ir_csn152": lambda: csn.Csn(csn.NETWORKS["ir_csn152"]),
+        "ir_csn152": lambda: csn_network.Csn(csn_network.NETWORKS["ir_csn152"]),
         "faster_rcnn_vg": BottomUp,
         "openl3": lambda: openl3.OpenL3(name.split("_")[1], 512),
     }

@@ -12,7 +12,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from extractors import c3d, i3d_flow, mask_rcnn, vggish
+from extractors import i3d_flow, mask_rcnn, vggish
+from extractors.parts import c3d_network
 from pipeline import weights
 from pipeline.core.errors import InputError
 from pipeline.weights import REGISTRY, WeightsSource, conversion
@@ -61,7 +62,7 @@ def test_every_bundle_is_all_that_its_extractor_loads(name: str) -> None:
     assert len(state) == sum(map(len, parts.values()))
 
     if name == "c3d":
-        strictly(on_meta(c3d.C3d), state)
+        strictly(on_meta(c3d_network.C3d), state)
     elif name == "vggish_quantised":
         strictly(on_meta(lambda: vggish.Vggish(with_pca=True)), state)
     elif name in ("vatex_regions", "yolo_regions"):

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 from torchvision.models import get_model, get_model_weights, list_models
 
-from extractors import csn, i3d
 from extractors.base import ExtractorError, load_weights
 from extractors.parts import engines
+from extractors.parts.csn_network import NETWORKS, PREPARATIONS, Csn
 from extractors.parts.detection.geometry import fit_uncropped, pad_to, pool_regions
+from extractors.parts.i3d_network import I3d
 
 SMALLEST = 32  # pixels of one cell of the last map
 
@@ -24,9 +25,9 @@ class RegionMap(nn.Module):
         super().__init__()
         self.trunk, self.mean, self.std = trunk.eval(), mean, std
         self.short_side, self.motion = short_side, motion
-        with torch.no_grad(), engines.Watch() as watch:
+        with torch.no_grad(), engines.ConvBNTracer() as tracer:
             self.channels = len(self._last_map(torch.zeros(1, 3, SMALLEST, SMALLEST)))
-        engines.fold_batch_norms(self.trunk, watch.pairs())
+        engines.fold_batch_norms(self.trunk, tracer.pairs())
         engines.in_channels_last(self.trunk)
 
     @property
@@ -80,11 +81,11 @@ def motion_map(network: str, *, weights: Mapping[str, Tensor] | None, short_side
     """`i3d_rgb`, an ir-CSN as its authors trained it, or a video network of torchvision by its name."""
     if network == "i3d_rgb":
         half = [0.5, 0.5, 0.5]  # -1..1
-        trunk = EndPoint(_loaded(i3d.I3d(), weights, network=network), "Mixed_5c")
+        trunk = EndPoint(_loaded(I3d(), weights, network=network), "Mixed_5c")
         return RegionMap(trunk, mean=half, std=half, short_side=short_side, motion=True)
-    if network in csn.NETWORKS:
-        trunk = EndPoint(_loaded(csn.Csn(csn.NETWORKS[network]), weights, network=network), "layer4")
-        published = csn.PREPARATIONS["vmz"]
+    if network in NETWORKS:
+        trunk = EndPoint(_loaded(Csn(NETWORKS[network]), weights, network=network), "layer4")
+        published = PREPARATIONS["vmz"]
         mean, std = ([value / 255 for value in values] for values in (published.mean, published.std))
         return RegionMap(trunk, mean=mean, std=std, short_side=short_side, motion=True)
     return _torchvision(network, weights=weights, short_side=short_side, motion=True)

@@ -20,7 +20,7 @@ CHANNELS = (8, 32, 64, 32, 16, 2)  # of a level: two pictures and a flow in, a c
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-class Level(nn.Module):
+class SpynetLevel(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         layers: list[nn.Module] = []
@@ -40,7 +40,7 @@ class SpynetNetwork(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.basic_module = nn.ModuleList([Level() for _ in range(LEVELS)])
+        self.basic_module = nn.ModuleList([SpynetLevel() for _ in range(LEVELS)])
         self.register_buffer("mean", torch.tensor(MEAN).view(1, 3, 1, 1))
         self.register_buffer("std", torch.tensor(STD).view(1, 3, 1, 1))
 

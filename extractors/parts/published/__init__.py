@@ -1,1 +1,1 @@
-"""Published names of networks whose library has them under others: one module a publisher."""
+"""Published names of networks whose library has them under others: one module per publisher."""

@@ -25,12 +25,12 @@ SIDE = 416  # pixels; the anchors are sizes in a picture of this side
 ANCHORS = ((10, 14), (23, 27), (37, 58), (81, 82), (135, 169), (344, 319))
 HEADS = {"coarse": (3, 4, 5), "fine": (1, 2, 3)}  # which anchors each has; the smallest is in neither
 CLASSES = 80
-BEYOND = 1.05  # scale_x_y: a centre can lie a little outside of its cell, and so on its border
+SCALE_XY = 1.05  # a centre can lie a little outside of its cell, and so on its border
 SAME = 0.45  # overlap of two boxes of a class above which the worse is dropped
 EPSILON = 1e-5  # of darknet's normalisation
 
 
-class Convolution(nn.Sequential):
+class DarknetConv(nn.Sequential):
     def __init__(self, channels: int, filters: int, size: int = 3, stride: int = 1) -> None:
         super().__init__(
             nn.Conv2d(channels, filters, size, stride, padding=size // 2, bias=False),
@@ -39,16 +39,16 @@ class Convolution(nn.Sequential):
         )
 
 
-class Stage(nn.Module):
+class CspBlock(nn.Module):
     """A cross-stage partial block: half of the channels go through two convolutions, all go on."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         half = channels // 2
-        self.whole = Convolution(channels, channels)
-        self.first = Convolution(half, half)
-        self.second = Convolution(half, half)
-        self.joined = Convolution(channels, channels, size=1)
+        self.whole = DarknetConv(channels, channels)
+        self.first = DarknetConv(half, half)
+        self.second = DarknetConv(half, half)
+        self.joined = DarknetConv(channels, channels, size=1)
 
     def forward(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """What the next stage gets, (B, 2C, H, W), and what the fine head can: (B, C, H, W)."""
@@ -64,14 +64,14 @@ class Yolov4Tiny(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         numbers = 3 * (4 + 1 + CLASSES)
-        self.stem = nn.Sequential(Convolution(3, 32, stride=2), Convolution(32, 64, stride=2))
-        self.stages = nn.ModuleList(Stage(channels) for channels in (64, 128, 256))
+        self.stem = nn.Sequential(DarknetConv(3, 32, stride=2), DarknetConv(32, 64, stride=2))
+        self.stages = nn.ModuleList(CspBlock(channels) for channels in (64, 128, 256))
         self.halve = nn.MaxPool2d(2)
-        self.last = Convolution(512, 512)
-        self.neck = Convolution(512, 256, size=1)
-        self.coarse = nn.Sequential(Convolution(256, 512), nn.Conv2d(512, numbers, 1))
-        self.lift = nn.Sequential(Convolution(256, 128, size=1), nn.Upsample(scale_factor=2))
-        self.fine = nn.Sequential(Convolution(384, 256), nn.Conv2d(256, numbers, 1))
+        self.last = DarknetConv(512, 512)
+        self.neck = DarknetConv(512, 256, size=1)
+        self.coarse = nn.Sequential(DarknetConv(256, 512), nn.Conv2d(512, numbers, 1))
+        self.lift = nn.Sequential(DarknetConv(256, 128, size=1), nn.Upsample(scale_factor=2))
+        self.fine = nn.Sequential(DarknetConv(384, 256), nn.Conv2d(256, numbers, 1))
 
     def forward(self, pictures: Tensor) -> dict[str, Tensor]:
         """(B, 3, S, S) in 0..1 -> what each head says, (B, 3 * 85, S / 32, S / 32) and twice as fine."""
@@ -89,9 +89,9 @@ class Yolo(Detector):
         self.network = network.eval()
         self.score_threshold = score_threshold
         self.taps = {"boxes": (4,), "scores": (), "classes": ()}
-        with torch.no_grad(), engines.Watch() as watch:
+        with torch.no_grad(), engines.ConvBNTracer() as tracer:
             self.network(torch.zeros(1, 3, 32, 32))
-        engines.fold_batch_norms(self.network, watch.pairs())
+        engines.fold_batch_norms(self.network, tracer.pairs())
         engines.in_channels_last(self.network)
         self.register_buffer("ids", torch.tensor(coco_ids()), persistent=False)
 
@@ -109,7 +109,7 @@ class Yolo(Detector):
         boxes, scores = decoded(self.network(stretched[None]))
         height, width = picture.shape[1:]
         boxes, inside = clip_boxes(boxes * boxes.new_tensor([width, height, width, height]), height=height, width=width)
-        best, kinds = scores.max(1)  # one class a region: a second one would be the same pixels again
+        best, kinds = scores.max(1)  # one class per region: a second one would be the same pixels again
         likely = ((best > self.score_threshold) & inside).nonzero()[:, 0]
         kept = likely[batched_nms(boxes[likely], best[likely], kinds[likely], SAME)]
         kept = kept[best_first(best[kept], count=regions)]
@@ -127,7 +127,7 @@ def _decoded(head: Tensor, anchors: list[tuple[int, int]]) -> tuple[Tensor, Tens
     said = head.view(len(anchors), -1, rows, columns).permute(2, 3, 0, 1)  # (h, w, anchors, 85)
     grid = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
     cells = torch.stack([grid[1], grid[0]], -1)[:, :, None].to(head)  # (h, w, 1, 2), x before y
-    centres = (said[..., :2].sigmoid() * BEYOND - (BEYOND - 1) / 2 + cells) / head.new_tensor([columns, rows])
+    centres = (said[..., :2].sigmoid() * SCALE_XY - (SCALE_XY - 1) / 2 + cells) / head.new_tensor([columns, rows])
     sizes = said[..., 2:4].exp() * head.new_tensor(anchors) / SIDE
     boxes = torch.cat([centres - sizes / 2, centres + sizes / 2], -1)
     scores = said[..., 4:5].sigmoid() * said[..., 5:].sigmoid()
