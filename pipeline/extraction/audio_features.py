@@ -28,7 +28,7 @@ def extract_audio(
     """Extractors of one rate: the sound is decoded and resampled once."""
     audio = audio_of(row, rate=extractors[0].rate)
     return [
-        _extract_one(extractor, audio, rule=rule, times=times, duration=row.duration)
+        audio_rows(extractor, audio, rule=rule, times=times, duration=row.duration)
         for extractor, rule in zip(extractors, rules, strict=True)
     ]
 
@@ -45,7 +45,7 @@ def sound_state(row: VideoRow) -> str:
     return "silent" if row.audio == "present" and row.audio_peak == 0 else row.audio
 
 
-def _extract_one(
+def audio_rows(
     extractor: AudioExtractor, audio: Audio, *, rule: Sampling, times: np.ndarray, duration: float
 ) -> AudioRows:
     """One row of every output per window, and the table that says what the rows are."""

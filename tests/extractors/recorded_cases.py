@@ -14,9 +14,9 @@ import torch
 
 from extractors import c3d, c3d_video, csn, flow, i3d, resnext3d, soundnet
 from extractors.base import AudioExtractor, Extractor
-from pipeline.catalogue import beyond_of, family_module
+from pipeline.catalogue import family_module, lookahead_of
 from pipeline.decoding import Audio
-from pipeline.extraction.audio_features import hear
+from pipeline.extraction.audio_features import audio_rows
 from pipeline.extraction.forward_pass import forward_all
 from pipeline.extraction.sampling import sample
 from pipeline.params import Sampling
@@ -184,7 +184,7 @@ def computed(family: str) -> Iterator[tuple[str, np.ndarray]]:
     """Everything that the family's cases give: prepared inputs, outputs, and the table of their rows."""
     for name, case in CASES[family].items():
         extractor = built(family, case)
-        results = heard if isinstance(extractor, AudioExtractor) else partial(seen, beyond=beyond_of(family))
+        results = heard if isinstance(extractor, AudioExtractor) else partial(seen, lookahead=lookahead_of(family))
         for output, array in results(extractor, case):
             yield f"{name}: {output}", array
 
@@ -226,11 +226,11 @@ def amplify(network: torch.nn.Module, gain: Mapping[str, float]) -> None:
             module.weight *= module.in_channels**0.5  # torchvision's own makes each of these kernels too small
 
 
-def seen(extractor: Extractor, case: Case, *, beyond: int) -> Iterator[tuple[str, np.ndarray]]:
+def seen(extractor: Extractor, case: Case, *, lookahead: int) -> Iterator[tuple[str, np.ndarray]]:
     frames = [picture(number) for number in range(case.frames)]
     yield "prepare", extractor.prepare(frames[0]).numpy()
     times = np.arange(case.frames) / FPS
-    rows = sample(Sampling.model_validate(case.sampling), frames=case.frames, times=times, beyond=beyond)
+    rows = sample(Sampling.model_validate(case.sampling), frames=case.frames, times=times, lookahead=lookahead)
     yield "rows", np.stack([rows.first, rows.last, rows.start, rows.end, rows.valid], 1)
     yield from forward_all([extractor], [frames[number] for number in rows.needed], rows=rows)[0].items()
 
@@ -240,7 +240,7 @@ def heard(extractor: AudioExtractor, case: Case) -> Iterator[tuple[str, np.ndarr
     yield "prepare", extractor.prepare(samples[: extractor.window]).numpy()
     audio = Audio(samples, extractor.rate, "present", 0.0, SECONDS)
     rule, times = Sampling.model_validate(case.sampling), np.arange(round(SECONDS * FPS)) / FPS
-    outputs, rows = hear(extractor, audio, rule=rule, times=times, duration=SECONDS)
+    outputs, rows = audio_rows(extractor, audio, rule=rule, times=times, duration=SECONDS)
     yield "rows", np.stack([rows.first_frame, rows.last_frame, rows.start, rows.end, rows.valid], 1)
     yield from outputs.items()
 
