@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+
+from tests.project_copy import copy_project
 
 ROOT = Path(__file__).parent.parent
 BRANCH = ("extract", "train", "caption", "evaluate")
@@ -51,13 +52,8 @@ class Clone:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-        for name in tracked.decode().rstrip("\0").split("\0"):
-            if (ROOT / name).is_file():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / name, folder / name)
+        copy_project(folder)
         self.write_params(PARAMS)
-        self.run("git", "init", "--quiet")
         self.run("framescribe", "demo-data", "--clips", "12", "--quiet")
         self.commit()
 

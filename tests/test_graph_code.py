@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from ruamel.yaml import YAML
 
 from pipeline.training.setup import CODE
 from tests.imports import ROOT, closure, modules, within
+from tests.project_copy import copy_project
 
 # Where the work of a stage begins. What is started by name rather than imported is named here too.
 ROOTS = {
@@ -147,12 +147,7 @@ class Committed:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-        for name in tracked.decode().rstrip("\0").split("\0"):
-            if (ROOT / name).is_file():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / name, folder / name)
-        self.dvc("git", "init", "--quiet")
+        copy_project(folder)
         for name in ("data/demo/videos/clip.mp4", "data/demo/annotations.json", *self.weights(), *self.outputs()):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(name)
