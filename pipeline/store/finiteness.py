@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pipeline.core import printable
+
 
 def not_finite(tensors: Mapping[str, np.ndarray]) -> str:
     """The first tensor with NaN or infinity: how many of how many, and the first row; empty if all are numbers."""
@@ -20,4 +22,4 @@ def _told(name: str, array: np.ndarray) -> str:
     row = int(np.flatnonzero(wrong.any(1))[0])
     value = array.reshape(len(array), -1)[row][wrong[row]][0]
     where = f"first in row {row} ({value}), in {wrong.any(1).sum()} of {len(array)} rows"
-    return f"'{name}': {wrong.sum()} of {array.size} numbers are NaN or infinite, {where}"
+    return f"'{printable(name)}': {wrong.sum()} of {array.size} numbers are NaN or infinite, {where}"
