@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from pipeline.core import CommandParser, Console, FramescribeError
+from pipeline.core import CommandParser, Console, FramescribeError, printable_lines
 
 DESCRIPTION = "Video captioning, end to end: decode, extract features, train, caption, evaluate; reproducible with DVC."
 STAGES = {
@@ -116,7 +116,7 @@ def _run(name: str, arguments: list[str]) -> int:
         args.machine = lambda: _machine(args, console)
         console.finish(module.command(args, console))
     except FramescribeError as error:
-        sys.stderr.write(f"framescribe {name}: {error}\n")
+        sys.stderr.write(printable_lines(f"framescribe {name}: {error}") + "\n")
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write(f"framescribe {name}: stopped; what was finished is kept, the same command goes on\n")

@@ -17,7 +17,7 @@ from typing import Any
 
 from pipeline.core import DamageError, cache_folder, sweep
 from pipeline.remote import bring, offer
-from pipeline.store import ROW_COLUMNS, StoredFeatures, TensorFile, VideoFeatures, spec_of, write_tensors
+from pipeline.store import ROW_COLUMNS, StoredFeatures, TensorFile, VideoFeatures, not_finite, spec_of, write_tensors
 
 DAY = 24 * 3600.0
 
@@ -41,11 +41,13 @@ def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | 
 
 
 def get_features(key: str) -> VideoFeatures | None:
-    """The cached features, or None when they are absent or damaged (then they are simply computed again)."""
+    """The cached features, or None when they are absent, damaged or no numbers (then they are computed again)."""
     try:
         entry = _opened(key)
         entry.parts()  # a look at each of them is the check
     except DamageError:
+        return None
+    if not_finite(entry):  # kept by a version that did not look
         return None
     note_use(entry_path(key))
     return entry

@@ -23,5 +23,5 @@ def frames_per_second(fingerprint_sha256: str) -> float | None:
     try:
         speed: dict[str, Any] = json.loads(path.read_text())
         return float(speed["frames"]) / float(speed["seconds"])
-    except (ValueError, KeyError, TypeError, ZeroDivisionError):
+    except (ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError):
         return None  # a cache may hold anything; it is not worth an error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from models.base import Features, Input, Modality
-from pipeline.core import InputError
+from pipeline.core import InputError, printable
 from pipeline.corpus import PAD, Corpus, Vocabulary, tokenize
 from pipeline.params import Slots
-from pipeline.store import Store, open_store
+from pipeline.store import Store, VideoFeatures, not_finite, open_store
 
 ROWS = {1: "a vector", 2: "regions", 3: "a map", 4: "a map in time"}  # by the number of their axes
 
@@ -32,6 +32,7 @@ class FeatureSource:
 
     stores: Mapping[str, Store]  # slot -> store
     inputs: Mapping[str, Input]  # what the model reads and the run has
+    _seen: set[tuple[str, str, str]] = field(default_factory=set, repr=False, compare=False)  # known to be numbers
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -46,9 +47,21 @@ class FeatureSource:
 
     def _modality(self, wanted: Input, video_ids: Sequence[str], device: str) -> Modality:
         videos = [self.stores[wanted.slot][video_id] for video_id in video_ids]
+        for video_id, video in zip(video_ids, videos, strict=True):
+            self._require_numbers(wanted, video_id, video)
         rows = [torch.tensor(video[wanted.tensor], dtype=torch.float32) for video in videos]
         real = [torch.tensor(video.rows.valid > 0) for video in videos]  # sound that is missing is no row to look at
         return Modality(_padded(rows).to(device), _padded(real).to(device))  # (B, L, ...), (B, L); padding is False
+
+    def _require_numbers(self, wanted: Input, video_id: str, video: VideoFeatures) -> None:
+        """When it is first read: one NaN makes every weight NaN."""
+        place = (wanted.slot, wanted.tensor, video_id)
+        if place in self._seen:
+            return
+        if found := not_finite({wanted.tensor: video[wanted.tensor]}):
+            folder = self.stores[wanted.slot].folder
+            raise InputError(f"{folder}, '{printable(video_id)}': {found}", hint=f"framescribe store verify {folder}")
+        self._seen.add(place)
 
 
 def _padded(videos: list[Tensor]) -> Tensor:

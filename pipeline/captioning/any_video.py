@@ -87,7 +87,7 @@ def _decoded(videos: Sequence[Path], *, settings: AnyVideoSettings, console: Con
     decode.decode_videos(videos=videos, out=out, params=every, console=console)
     index = read_index(out)
     if not index.rows:
-        reasons = "; ".join(f"{id_}: {row.message}" for id_, row in index.quarantined.items())
+        reasons = "; ".join(printable(f"{id_}: {row.message}") for id_, row in index.quarantined.items())
         raise InputError(f"none of these is a usable video ({reasons})")
     return index
 

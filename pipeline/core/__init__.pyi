@@ -11,7 +11,13 @@ from .atomic import (
     write_text as write_text,
 )
 from .cache_dirs import cache_folder as cache_folder, cache_root as cache_root
-from .console import SILENT as SILENT, Console as Console, Progress as Progress, printable as printable
+from .console import (
+    SILENT as SILENT,
+    Console as Console,
+    Progress as Progress,
+    printable as printable,
+    printable_lines as printable_lines,
+)
 from .errors import (
     ClusterError as ClusterError,
     DamageError as DamageError,

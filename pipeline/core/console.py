@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import time
@@ -31,9 +30,19 @@ SILENT: Progress = _Silent()
 
 
 def printable(text: str) -> str:
-    """A name as a terminal can show it: line breaks and bytes that are not UTF-8 become escapes."""
-    shown = os.fsencode(text).decode(errors="backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)
+    """A name as a terminal can show it: control characters and bytes that are not UTF-8 become escapes."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same of a message of several lines, which our own are; ids in it have lost their line breaks before."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def _escaped(char: str) -> str:
+    if "\udc80" <= char <= "\udcff":  # how Python writes a byte of a file name that is not UTF-8
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char.encode("unicode_escape").decode()
 
 
 @dataclass
@@ -54,7 +63,8 @@ class _PlainLines:
             speed = pace(self.done, now - self.started)
             seconds_left = (self.total - self.done) * (now - self.started) / max(self.done, 1)
             left = f", {_clock(seconds_left)} left" if self.done < self.total else ""
-            sys.stderr.write(f"{self.label}: {self.done}/{self.total} ({speed}{left}) {note}".rstrip() + "\n")
+            line = f"{self.label}: {self.done}/{self.total} ({speed}{left}) {note}".rstrip()
+            sys.stderr.write(printable(line) + "\n")
 
 
 def _is_number(cell: object) -> bool:
@@ -86,7 +96,7 @@ class Console:
 
     def say(self, text: str) -> None:
         if self.talks:
-            sys.stdout.write(text + "\n")
+            sys.stdout.write(printable_lines(text) + "\n")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> None:
         """Columns whose every cell is a number are right-aligned, so that digits line up."""
@@ -95,12 +105,14 @@ class Console:
         from rich.console import Console as RichConsole
         from rich.table import Table
 
-        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        table = Table(
+            title=printable_lines(title) or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
+        )
         for position, name in enumerate(columns):
             numeric = bool(rows) and all(_is_number(row[position]) for row in rows)
-            table.add_column(name, justify="right" if numeric else "left")
+            table.add_column(printable(name), justify="right" if numeric else "left")
         for row in rows:
-            table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row))
+            table.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else printable(str(cell)) for cell in row))
         width = None if sys.stdout.isatty() else PLAIN_WIDTH
         RichConsole(file=sys.stdout, width=width, markup=False, highlight=False).print(table)
 
@@ -124,20 +136,20 @@ def _rich_bar(label: str, total: int) -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress as RichProgress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[speed]}"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),  # "[/b]" is a name, no markup
     )
     with RichProgress(*columns, console=RichConsole(stderr=True)) as bar:
-        task = bar.add_task(label, total=total, note="", speed="")
+        task = bar.add_task(printable(label), total=total, note="", speed="")
 
         class _Bar:
             def advance(self, steps: int = 1, note: str = "") -> None:
                 facts = bar.tasks[task]
                 speed = pace(facts.completed + steps, facts.elapsed or 0.0)
-                bar.update(task, advance=steps, note=note, speed=speed)
+                bar.update(task, advance=steps, note=printable(note), speed=speed)
 
         yield _Bar()

@@ -41,3 +41,5 @@ def _parse(text: str, where: Path | str, *, hint: str = "") -> Any:
         return json.loads(text, object_pairs_hook=once)
     except ValueError as error:
         raise InputError(f"{where} is not JSON: {error}", hint=hint) from error
+    except RecursionError as error:
+        raise InputError(f"{where}: its brackets are nested too deeply to be read", hint=hint) from error

@@ -19,6 +19,7 @@ REASONS = {
     "timeout": "the decoder stalled or took longer than the time limit, and was killed",
     "memory": "the decoder needed more than max_memory_mb",
     "crash": "native code ended the decoder's process",
+    "not-finite": "an extractor's features are NaN or infinite; the message says in which tensor and what to choose",
     "worker-lost": "every worker of a cluster that tried it was lost, or it took longer than the profile's time_limit",
 }
 # not due to content alone

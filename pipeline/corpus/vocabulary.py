@@ -69,6 +69,6 @@ class Vocabulary:
 def read_vocabulary(path: Path) -> Vocabulary:
     try:
         return Vocabulary.from_json(json.loads(path.read_text()))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         hint = "make it with `framescribe assemble`"
         raise InputError(f"{path} cannot be read as a vocabulary: {error}", hint=hint) from error

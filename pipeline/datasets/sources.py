@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.core import UNREADABLE, InputError
+from pipeline.core import UNREADABLE, InputError, named, printable
 
 MAX_MEMBER = 1 << 30  # bytes of one file inside a zip; the largest real one is 23 MB
 Checked = TypeVar("Checked")
@@ -79,7 +79,7 @@ def _read_member(path: Path, members: Sequence[str]) -> tuple[bytes, str]:
 def _choose_member(path: Path, archive: zipfile.ZipFile, members: Sequence[str]) -> zipfile.ZipInfo:
     found = [info for info in archive.infolist() if Path(info.filename).name in members]
     if len(found) != 1:
-        has = ", ".join(archive.namelist()[:10]) or "nothing"
+        has = named(archive.namelist()) or "nothing"
         raise InputError(f"{path} must hold exactly one of {', '.join(members)}; it holds {has}")
     if found[0].file_size > MAX_MEMBER:
         raise InputError(f"{path}:{found[0].filename} unpacks to {found[0].file_size} bytes; allowed: {MAX_MEMBER}")
@@ -90,6 +90,6 @@ def _explain(error: ValidationError, source: str) -> str:
     first, *others = error.errors(include_url=False)
     if first["type"] == "json_invalid":
         return f"{source} is not valid JSON: {first['ctx']['error']}"
-    where = ".".join(str(part) for part in first["loc"]) or "the top level"
+    where = printable(".".join(str(part) for part in first["loc"])) or "the top level"
     more = f" (and {len(others)} more problems)" if others else ""
     return f"{source} has the wrong structure: {where}: {first['msg']}{more}"

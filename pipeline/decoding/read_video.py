@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core import DecodeError
+from pipeline.core import DecodeError, printable
 from pipeline.decoding.arena import slots_for
 from pipeline.decoding.guard import borrowed_guard
 from pipeline.decoding.limits import Limits
@@ -129,7 +129,9 @@ def _is_damaged(row: VideoRow) -> bool:
 def _require_inside(row: VideoRow, wanted: list[int]) -> None:
     outside = [index for index in wanted if not 0 <= index < row.frames]
     if outside:
-        raise DecodeError("fewer-frames", f"'{row.id}' has frames 0 to {row.frames - 1}; asked for {outside[:5]}")
+        raise DecodeError(
+            "fewer-frames", f"'{printable(row.id)}' has frames 0 to {row.frames - 1}; asked for {outside[:5]}"
+        )
 
 
 def _placed(samples: np.ndarray, facts: dict[str, Any], *, rate: int, picture_start: float) -> Audio:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 
-from pipeline.core import InputError
+from pipeline.core import InputError, printable
 from pipeline.remote import below, is_listing, is_url, read_listing
 
 VideoPlace = Path | str  # a file or folder, or a URL
@@ -27,7 +27,8 @@ def find_videos(videos: VideoPlace | Sequence[VideoPlace]) -> dict[str, VideoPla
         video_id = PurePosixPath(path).stem
         other = found.setdefault(video_id, path)
         if other != path:
-            raise InputError(f"'{other}' and '{path}' would both have the id '{video_id}'", hint="rename one of them")
+            both = f"'{printable(str(other))}' and '{printable(str(path))}'"
+            raise InputError(f"{both} would both have the id '{printable(video_id)}'", hint="rename one of them")
     if not found:
         named = ", ".join(f"'{place}'" for place in places)
         raise InputError(f"{named} holds no files", hint=hint)

@@ -62,7 +62,7 @@ def is_made(out: Path, *, settings: DemoSettings) -> bool:
     """Whether `out` holds exactly this set, down to every byte."""
     try:
         manifest = json.loads((out / MANIFEST).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return manifest == {"recipe": settings.record(), "files": _file_hashes(out)}
 

@@ -141,7 +141,7 @@ def _check_failures(
             worst = worst or (name, failures)
     if worst is not None:
         name, failures = worst
-        first = next(f"{printable(video_id)}: {failure}" for video_id, failure in failures.items())
+        first = next(printable(f"{video_id}: {failure}") for video_id, failure in failures.items())
         raise TooManyFailedError(
             f"{len(failures)} videos failed, {params[name].max_failed} allowed; first: {first}",
             hint=f"framescribe store ls {outs[name]} --failed, or raise extract.{name}.max_failed",

@@ -17,6 +17,7 @@ from pipeline.core import DecodeError, file_sha256, record_sha256
 from pipeline.decoding import opened, read_frames
 from pipeline.extraction import audio_features
 from pipeline.extraction.build_extractor import Task, extractor_of
+from pipeline.extraction.casting import cast, unusable
 from pipeline.extraction.forward_pass import forward_all
 from pipeline.extraction.sampling import SampledRows, sample
 from pipeline.index import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
@@ -57,6 +58,9 @@ class ExtractVideo:
                 failures |= {task.name: failure_of(error, row) for task in group}
                 continue
             for task, video in zip(group, features, strict=True):
+                if failure := unusable(video):
+                    failures[task.name] = failure
+                    continue
                 put_features(keys[task.name], video, record=task.record_of(row))
         done = {name: key for name, key in keys.items() if name not in failures}
         computed = tuple(task.name for task in missing if task.name in done)
@@ -86,7 +90,7 @@ class ExtractVideo:
             outputs = forward_all(extractors, read_frames(row, rows.needed), rows=rows)
             found = [(arrays, row_table(rows)) for arrays in outputs]
         return [
-            VideoFeatures(tensors={name: array.astype(task.params.dtype) for name, array in arrays.items()}, rows=rows)
+            VideoFeatures(tensors=cast(arrays, task.params.dtype), rows=rows)
             for task, (arrays, rows) in zip(group, found, strict=True)
         ]
 

@@ -118,7 +118,7 @@ def _parse(line: str, kind: type[Any], *, where: str) -> Any:
         values = json.loads(line)
         known = {name: tuple(value) if name == "warnings" else value for name, value in values.items() if name in names}
         return kind(**known)
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{where} is not a row of the index: {error}", hint="framescribe decode") from error
 
 

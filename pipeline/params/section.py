@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.core import UsageError
+from pipeline.core import UsageError, printable
 
 
 class Section(BaseModel):
@@ -25,10 +25,12 @@ def read_yaml(path: Path) -> Any:
         return YAML(typ="safe").load(path.read_text())
     except (YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid YAML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: its values are nested too deeply to be read") from error
 
 
 def explain_problem(problem: Any, *, root: type[Section]) -> str:
-    where = ".".join(str(part) for part in problem["loc"] if part != "[key]")
+    where = printable(".".join(str(part) for part in problem["loc"] if part != "[key]"))
     if problem["type"] != "extra_forbidden":
         told = problem["msg"].removeprefix("Value error, ")
         value = "" if isinstance(problem["input"], dict) else f" (got {problem['input']!r})"

@@ -36,7 +36,7 @@ def remembered_sha256(path: str) -> str | None:
         return None
     try:
         return json.loads(_memory(path, facts).read_bytes())["sha256"]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, RecursionError):
         return None
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.core import ORDER, InputError
+from pipeline.core import ORDER, InputError, printable
 from pipeline.predictions import AttentionMaps, attention_maps_path, read_attention_maps
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
@@ -187,7 +187,7 @@ def read_as(kind: type[FileModel], path: Path, *, stage: str) -> FileModel:
         return kind.model_validate(read_json(path, stage=stage))
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = printable(".".join(str(part) for part in first["loc"]))
         raise InputError(f"{path} is malformed at '{where}': {first['msg']}", hint=f"dvc repro {stage}") from error
 
 
@@ -196,7 +196,7 @@ def read_json(path: Path, *, stage: str) -> Any:
         raise InputError(f"{path} is not here", hint=f"dvc repro {stage}")
     try:
         return json.loads(path.read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not valid JSON: {error}", hint=f"dvc repro --force {stage}") from error
 
 

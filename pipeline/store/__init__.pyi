@@ -6,6 +6,7 @@ from .features import (
     VideoFeatures as VideoFeatures,
     rows_of as rows_of,
 )
+from .finiteness import not_finite as not_finite
 from .manifest import (
     FEATURES as FEATURES,
     MANIFEST as MANIFEST,

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.core import InputError
+from pipeline.core import InputError, named, printable
 from pipeline.store.tensor_file import TensorFile
 
 ROW_COLUMNS = {  # column -> what it says
@@ -57,7 +57,7 @@ class VideoFeatures(Mapping[str, np.ndarray]):
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.tensors:
-            raise InputError(f"there is no feature '{name}' in this store; it has: {', '.join(self.tensors)}")
+            raise InputError(f"there is no feature '{printable(name)}' in this store; it has: {named(self.tensors)}")
         return self.tensors[name]
 
     def __iter__(self) -> Iterator[str]:

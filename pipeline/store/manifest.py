@@ -126,7 +126,7 @@ def _parsed(data: bytes) -> Mapping[str, Any]:
     """An older store.json, which has no checksum; of anything else, nothing."""
     try:
         value = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"schema": SCHEMA}
     return value if isinstance(value, dict) and "schema" in value else {"schema": SCHEMA}
 

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.core import DamageError, InputError
+from pipeline.core import DamageError, InputError, printable
 from pipeline.remote import is_url
 from pipeline.store.features import StoredFeatures, VideoFeatures
 from pipeline.store.manifest import Failure, read_manifest, shard_key, shard_name, shard_of
@@ -44,7 +44,7 @@ class Store(Mapping[str, VideoFeatures]):
     def __getitem__(self, video_id: str) -> VideoFeatures:
         if video_id not in self.manifest["videos"]:
             why = f": it failed ({self.failure(video_id)})" if self.state(video_id) == "failed" else ""
-            raise InputError(f"{self.folder} has no video '{video_id}'{why}")
+            raise InputError(f"{self.folder} has no video '{printable(video_id)}'{printable(why)}")
         shard = self._shard(shard_of(video_id, self.manifest["shard_count"]))
         return StoredFeatures(shard, names=list(self.manifest["outputs"]), prefix=shard_key(video_id, ""))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core import InputError, fresh_folder
+from pipeline.core import InputError, fresh_folder, named, printable
 from pipeline.store.features import VideoFeatures
 from pipeline.store.manifest import (
     MANIFEST,
@@ -102,15 +102,18 @@ def require_alike(
     video_id: str, video: VideoFeatures, outputs: Mapping[str, Output], *, expected: Mapping[str, Output]
 ) -> None:
     """All videos of a store have the same tensors, and all tensors of a video the same rows."""
+    shown_id = printable(video_id)
     if dict(outputs) != dict(expected):
-        raise InputError(f"'{video_id}' has {_shown(outputs)}; the videos before it have {_shown(expected)}")
+        raise InputError(f"'{shown_id}' has {_shown(outputs)}; the videos before it have {_shown(expected)}")
     wrong = [name for name, array in video.items() if len(array) != len(video.rows)]
     if wrong:
-        raise InputError(f"'{video_id}': {', '.join(wrong)} has not {len(video.rows)} rows, as the row table says")
+        raise InputError(f"'{shown_id}': {named(wrong)} has not {len(video.rows)} rows, as the row table says")
     bad = [name for name in outputs if "/" in name or name.startswith("rows.")]
     if bad:
-        raise InputError(f"'{bad[0]}' cannot name a tensor: no slash, and not rows.*")
+        raise InputError(f"'{printable(bad[0])}' cannot name a tensor: no slash, and not rows.*")
 
 
 def _shown(outputs: Mapping[str, Output]) -> str:
-    return ", ".join(f"{name} {list(out.shape)} {out.dtype}" for name, out in outputs.items()) or "no tensors"
+    return (
+        ", ".join(f"{printable(name)} {list(out.shape)} {out.dtype}" for name, out in outputs.items()) or "no tensors"
+    )

@@ -15,11 +15,15 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from pipeline.core import UNREADABLE, InputError, file_sha256, record_sha256
-from pipeline.store import ROW_COLUMNS, Rows, VideoFeatures, rows_of, write_store
-from pipeline.store_tools.export_store import ABOUT, hdf5
+from pipeline.core import InputError, file_sha256, printable, record_sha256
+from pipeline.store import ROW_COLUMNS, Rows, VideoFeatures, not_finite, rows_of, write_store
+from pipeline.store_tools.export_store import ABOUT
+from pipeline.store_tools.foreign_hdf5 import ForeignHdf5, hdf5_bytes, read_hdf5
+from pipeline.store_tools.foreign_npz import npz_bytes, read_npz
+from pipeline.store_tools.unpacked_size import require_size
 
 HDF5 = {".h5", ".hdf5", ".hdf"}
+LISTED = 5  # videos with numbers that are none
 STEADY = 0.01  # a channel that moves less than this says nothing, and would be all noise at deviation 1
 
 
@@ -41,14 +45,17 @@ class Foreign(Mapping[str, VideoFeatures]):
         arrays = {name: self._scaled(name, np.atleast_2d(array)) for name, array in arrays.items()}
         counts = {len(array) for array in arrays.values()}
         if len(counts) != 1:
-            raise InputError(f"'{video_id}': its arrays have {sorted(counts)} rows; they must have the same number")
+            raise InputError(
+                f"'{printable(video_id)}': its arrays have {sorted(counts)} rows; they must have the same number"
+            )
         return VideoFeatures(tensors=arrays, rows=rows_of(counts.pop(), seconds=self.row_seconds))
 
     def _scaled(self, name: str, array: np.ndarray) -> np.ndarray:
         if not self.standards and self.scale == 1.0:
             return array
         mean, deviation = self.standards.get(name, (np.float32(0), np.float32(1)))
-        return ((array.astype(np.float32) - mean) / deviation * self.scale).astype(array.dtype)
+        with np.errstate(over="ignore"):  # infinity is told by its name later
+            return ((array.astype(np.float32) - mean) / deviation * self.scale).astype(array.dtype)
 
     def standardized(self) -> Foreign:
         """The same with every channel at mean 0 and deviation 1 over the rows of all videos."""
@@ -78,20 +85,33 @@ def import_features(
     standardize: bool = False,
 ) -> dict[str, Any]:
     """Make a store of `source`; `suffix` is an ending of the names there that is not part of the video's id."""
-    with _opened(source) as (videos, files):
+    with _opened(source, out) as (videos, files):
         if not videos:
             raise InputError(f"{source} holds no features: no .npy or .npz file, or an empty HDF5 file")
-        named = {_decoded(name.removesuffix(suffix), files): each for name, each in videos.items()}
-        if len(named) != len(videos):
+        require_size(source, files, [_bytes(each) for each in videos.values()], out=out)
+        named_videos = {_decoded(name.removesuffix(suffix), files): each for name, each in videos.items()}
+        if len(named_videos) != len(videos):
             raise InputError(f"{source}: several names are the same without '{suffix}'")
         origin = {path.relative_to(source.parent).as_posix(): file_sha256(path) for path in files}
         record = {"imported": True, "weights": "unknown", "source_sha256": record_sha256(origin)}
         record |= {"row_seconds": None if np.isnan(row_seconds) else row_seconds}
         record |= {} if scale == 1.0 else {"scale": scale}
         record |= {"standardized": True} if standardize else {}
-        foreign = Foreign(named, tensor, row_seconds)
-        foreign = replace(foreign.standardized() if standardize else foreign, scale=scale)
+        foreign = Foreign(named_videos, tensor, row_seconds)
+        _require_numbers(foreign, source)
+        if standardize or scale != 1.0:
+            foreign = replace(foreign.standardized() if standardize else foreign, scale=scale)
+            _require_numbers(foreign, source)
         return write_store(out, foreign, fingerprint=record)
+
+
+def _require_numbers(foreign: Foreign, source: Path) -> None:
+    found = {video_id: not_finite(video) for video_id, video in foreign.items()}
+    wrong = [f"{printable(video_id)}: {told}" for video_id, told in found.items() if told]
+    if wrong:
+        listed = "\n  ".join(wrong[:LISTED] + ["..."] * (len(wrong) > LISTED))
+        told = f"{source}: {len(wrong)} of {len(foreign)} videos have numbers that are none:\n  {listed}"
+        raise InputError(told, hint="leave these videos out, or ask whoever made the features")
 
 
 def _decoded(name: str, files: list[Path]) -> str:
@@ -101,22 +121,23 @@ def _decoded(name: str, files: list[Path]) -> str:
     return unquote(name, errors="surrogateescape") if ours else name
 
 
-def _opened(source: Path) -> AbstractContextManager[tuple[dict[str, Any], list[Path]]]:
+def _opened(source: Path, out: Path) -> AbstractContextManager[tuple[dict[str, Any], list[Path]]]:
     if not source.exists():
         raise InputError(f"there is no '{source}'", hint="framescribe store import FOLDER_OR_HDF5_FILE STORE")
     if source.is_dir():
         return nullcontext(_folder(source))
     if source.suffix.lower() == ".npz":
-        return nullcontext((_stacked(source), [source]))
+        return nullcontext((_stacked(source, out), [source]))
     if source.suffix.lower() not in HDF5:
         allowed = ", ".join([".npz", *sorted(HDF5)])
         raise InputError(f"'{source}' is neither a folder nor an npz or HDF5 file ({allowed})")
-    return _Hdf5(source)
+    return ForeignHdf5(source)
 
 
-def _stacked(source: Path) -> dict[str, Any]:
+def _stacked(source: Path, out: Path) -> dict[str, Any]:
     """One list of ids, and arrays with a first dimension of as many videos; what has another length is about all."""
-    arrays = _npz(source)
+    require_size(source, [source], [npz_bytes(source)], out=out)  # all of it is in memory at once
+    arrays = read_npz(source)
     lists = [name for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind == "U"]
     if len(lists) != 1:
         raise InputError(
@@ -148,33 +169,21 @@ def _folder(source: Path) -> tuple[dict[str, Any], list[Path]]:
     return videos, files
 
 
-class _Hdf5(AbstractContextManager[tuple[dict[str, Any], list[Path]]]):
-    """Datasets or groups by id, and the file they are in."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> tuple[dict[str, Any], list[Path]]:
-        try:
-            self.file = hdf5().File(self.path, "r")
-        except OSError as error:
-            raise InputError(f"'{self.path}' is not an HDF5 file: {error}") from error
-        ours = ABOUT in self.file.attrs
-        names = {unquote(name, errors="surrogateescape") if ours else name: name for name in self.file}
-        return {video_id: self.file[name] for video_id, name in names.items()}, [self.path]
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-
-
 def _arrays(place: Any, tensor: str) -> dict[str, np.ndarray]:
     if isinstance(place, dict):
         return {name: each if isinstance(each, np.ndarray) else _array(each) for name, each in place.items()}
     if isinstance(place, Path):
-        return _npz(place) if place.suffix == ".npz" else {tensor: _array(place)}
-    if hasattr(place, "keys"):  # a group
-        return {name: np.asarray(place[name]) for name in place}
-    return {tensor: np.asarray(place)}
+        return read_npz(place) if place.suffix == ".npz" else {tensor: _array(place)}
+    return {tensor: place} if isinstance(place, np.ndarray) else read_hdf5(place, tensor)
+
+
+def _bytes(place: Any) -> int:
+    """Of one video, before it is read."""
+    if isinstance(place, dict):
+        return sum(map(_bytes, place.values()))
+    if isinstance(place, Path):
+        return npz_bytes(place) if place.suffix == ".npz" else place.stat().st_size
+    return place.nbytes if isinstance(place, np.ndarray) else hdf5_bytes(place)
 
 
 def _standard(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -189,11 +198,3 @@ def _array(path: Path) -> np.ndarray:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise InputError(f"'{path}' is not an array that can be read: {error}") from error
-
-
-def _npz(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (ValueError, *UNREADABLE) as error:
-        raise InputError(f"'{path}' is not an archive of arrays that can be read: {error}") from error

@@ -21,6 +21,7 @@ from pipeline.store import (
     TensorFile,
     expected_keys,
     failures_of,
+    not_finite,
     outputs_of,
     read_manifest,
     shard_key,
@@ -42,7 +43,7 @@ class Problem:
 
 
 def verify(folder: Path) -> list[Problem]:
-    """Every checksum, every shape and every row table; an empty list means that all is as it was written."""
+    """Every checksum, shape, number and row table; an empty list means that all is as it was written, and usable."""
     try:
         manifest = read_manifest(folder)
     except DamageError as error:
@@ -150,6 +151,8 @@ def _complaints(video: StoredFeatures, rows: int, outputs: Mapping[str, Output])
         expected = outputs[name]
         if (array.shape, array.dtype.name) != ((rows, *expected.shape), expected.dtype):
             yield f"{name} is {array.shape} {array.dtype}, store.json says {(rows, *expected.shape)} {expected.dtype}"
+    if found := not_finite(video):
+        yield found
     for column, array in video.rows.columns().items():
         if array.shape != (rows,) or array.dtype.name != COLUMN_TYPES[column]:
             yield f"rows.{column} is {array.shape} {array.dtype}, not ({rows},) {COLUMN_TYPES[column]}"

@@ -83,6 +83,10 @@ def _text(lines: Iterable[str], path: Path) -> Iterator[str]:
 
 def _vector(numbers: list[str], *, where: str) -> Tensor:
     try:
-        return torch.tensor([float(text) for text in numbers])
+        vector = torch.tensor([float(text) for text in numbers])
     except ValueError as error:
         raise InputError(f"{where}: {error}") from error
+    if not vector.isfinite().all():
+        wrong = next(text for text, finite in zip(numbers, vector.isfinite().tolist(), strict=True) if not finite)
+        raise InputError(f"{where}: '{wrong}' is not a finite number", hint="remove the line; its word is then learnt")
+    return vector

@@ -19,7 +19,16 @@ from pipeline.captioner import (
     require_stages,
     steady_arithmetic,
 )
-from pipeline.core import InputError, cache_folder, file_sha256, fresh_folder, record_sha256, write_bytes, write_json
+from pipeline.core import (
+    InputError,
+    cache_folder,
+    file_sha256,
+    fresh_folder,
+    named,
+    record_sha256,
+    write_bytes,
+    write_json,
+)
 from pipeline.corpus import Vocabulary, read_corpus, read_vocabulary
 from pipeline.params import Train
 from pipeline.runs import read_record
@@ -101,7 +110,7 @@ def require_features(source: FeatureSource, video_ids: list[str]) -> None:
         missing = [video_id for video_id in video_ids if video_id not in store]
         if missing:
             raise InputError(
-                f"{store.folder} ({slot}) lacks {len(missing)} of {len(video_ids)} videos, first: {missing[0]}",
+                f"{store.folder} ({slot}) lacks {len(missing)} of {len(video_ids)} videos: {named(missing)}",
                 hint=f"see `failures` in {store.folder}/store.json, then dvc repro extract@{store.folder.name}",
             )
 

@@ -34,6 +34,7 @@ from pipeline.core import SILENT, Progress
 from pipeline.corpus import Corpus, Vocabulary, tokenize
 from pipeline.metrics import CiderScorer
 from pipeline.params import Schedule, Train
+from pipeline.training.divergence import naming_step, require_finite_update, require_finite_weights
 from pipeline.training.progress import load_progress, read_progress, save_progress
 from pipeline.training.rewards import Rewards
 from pipeline.training.schedules import make_optimizer, own_words_at, rate_at
@@ -179,10 +180,13 @@ class Trainer:
         batches = self._pairs.batches(self.settings.batch_size, seed=seed, per_video=per_video)
         kept = time.monotonic()
         for batch in islice(batches, part.steps, None):
-            part = part.plus(len(batch.words), update(batch))
+            with naming_step(self.model, batch, epoch=number, step=part.steps + 1):
+                part = part.plus(len(batch.words), update(batch))
             if time.monotonic() - kept >= self.keep_every:
+                require_finite_weights(self.model, f"epoch {number}, step {part.steps}")
                 remember(part)
                 kept = time.monotonic()
+        require_finite_weights(self.model, f"epoch {number}, step {part.steps}")
         reward = None if part.reward is None else part.reward / part.captions
         return Epoch(number, part.loss / part.captions, self.validate(), part.stage, reward)
 
@@ -214,7 +218,8 @@ class Trainer:
                 loss = loss + critical.loss
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
+        require_finite_update(loss, norm)
         optimizer.step()
         return UpdateResult(float(loss.detach()), None if critical is None else float(critical.reward))
 

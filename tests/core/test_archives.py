@@ -11,14 +11,14 @@ import pytest
 
 from pipeline.core.errors import InputError
 from pipeline.datasets.sources import _read_member
-from pipeline.store_tools.import_foreign import _npz
+from pipeline.store_tools.foreign_npz import read_npz
 from pipeline.weights.packages import read_member
 from pipeline.weights.reading import read_published
 
 MEMBER = "feat.npy"
 READERS: dict[str, Callable[[Path], object]] = {
     "annotations": lambda path: _read_member(path, [MEMBER]),
-    "features": _npz,
+    "features": read_npz,
     "package": lambda path: read_member(path, MEMBER),
     "weights": lambda path: read_published(path.read_bytes(), layout="arrays", source=path.name),
 }

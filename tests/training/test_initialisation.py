@@ -87,6 +87,8 @@ def test_word_vectors_fill_the_embedding(tmp_path: Path, counts: str) -> None:
         ("red 1 2 3 4\n", r"vectors.txt, line 1: 4 numbers, the model's words have 3"),
         ("red 1 2 3\nball 1 2\n", r"vectors.txt, line 2: 2 numbers, the model's words have 3"),
         ("red 1 2 x\n", r"vectors.txt, line 1: could not convert string to float: 'x'"),
+        ("the 1 2 3\nred 1 nan 3\n", r"vectors.txt, line 2: 'nan' is not a finite number"),
+        ("red 1 2 -1e39\n", r"vectors.txt, line 1: '-1e39' is not a finite number"),
         ("cat 1 2 3\n", r"vectors.txt has none of the vocabulary's words"),
     ],
 )
