@@ -4,8 +4,10 @@ VENV   := .venv
 READY  := $(VENV)/.ready
 BIN    := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
-# DVC and the decoders need no network; say so to the libraries that might try.
+# Nothing needs a network; say so to the libraries that might try. pipeline/__init__.py does for what it starts.
 export HF_HUB_OFFLINE := 1
+export DVC_NO_ANALYTICS := 1
+export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all lint format lock bench clean

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import pipeline  # noqa: F401 - before any test imports a library that would call home
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("framescribe", deadline=None)  # no test asserts a time
 settings.load_profile("framescribe")

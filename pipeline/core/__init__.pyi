@@ -50,3 +50,4 @@ from .json_file import read_json as read_json, read_json_lines as read_json_line
 from .malloc import keep_freed_memory as keep_freed_memory
 from .metric_names import NAMES as NAMES, ORDER as ORDER
 from .reasons import TRANSIENT as TRANSIENT, DecodeError as DecodeError
+from .semaphores import claim_semaphores as claim_semaphores

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,3 +48,29 @@ def undisturbed(index: Path, folder: Path) -> None:
         patch.setenv("FRAMESCRIBE_CACHE", str(folder / "other"))
         extracted(index, folder / "expected")
     assert content(folder / "store") == content(folder / "expected")
+
+
+@contextmanager
+def killed_while_starting(kills: int) -> Iterator[list[int]]:
+    """So many of the workers that start in this block, each within moments of its fork, long before it can work."""
+    numbers, killed, over = random.Random(kills), list[int](), threading.Event()
+
+    def kill() -> None:
+        while len(killed) < kills and not over.is_set():
+            for victim in [each for each in worker_processes() if each.pid not in killed][: kills - len(killed)]:
+                time.sleep(numbers.uniform(0, 0.2))
+                victim.kill()
+                killed.append(victim.pid)
+
+    def kill_all() -> None:
+        while len(killed) < kills and not over.is_set():
+            with suppress(psutil.NoSuchProcess):
+                kill()
+
+    thread = threading.Thread(target=kill_all)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import dask
 import psutil
 import pytest
 
-from pipeline.core.errors import DiskFullError
+from pipeline.core.console import Console
+from pipeline.core.errors import ClusterError, DiskFullError
 from pipeline.decoding import decode
 from pipeline.index.video_index import read_index
 from pipeline.params.decode import Decode
 from tests.clips import write_absurd_length, write_late_start
 from tests.cluster.conftest import QUIET, Workers, journal
-from tests.cluster.disturbing import Disturbed, cached, undisturbed, worker_processes
+from tests.cluster.disturbing import Disturbed, cached, killed_while_starting, undisturbed, worker_processes
 from tests.store.making import extracted, index_of, write_clips
+from workflows.cluster import respawn
 
 
 @pytest.mark.timeout(1800)
@@ -41,6 +44,43 @@ def test_killed_workers_change_no_byte(kills: int, count: int, workers: Workers,
     extracted(index, tmp_path / "store", executor=Disturbed(workers(2, videos_per_task=1, attempts=9), kill))
     assert left == [0]
     undisturbed(index, tmp_path)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("kills", "count"), [(3, 12), pytest.param(20, 40, marks=pytest.mark.slow)])
+def test_workers_killed_while_the_cluster_starts_and_later(
+    kills: int, count: int, workers: Workers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_clips(tmp_path / "videos", count)
+    index = index_of(tmp_path / "videos", tmp_path / "index")
+    numbers, later = random.Random(kills), list[int]()
+
+    def kill(_: int) -> None:
+        victims = [each for each in worker_processes() if each.pid not in later]
+        if len(later) < kills and victims:
+            later.append(numbers.choice(victims).pid)
+            psutil.Process(later[-1]).kill()
+
+    executor = replace(workers(2, videos_per_task=1, attempts=9), console=Console())
+    with killed_while_starting(kills) as killed:
+        extracted(index, tmp_path / "store", executor=Disturbed(executor, kill))
+    assert (len(killed), len(later)) == (kills, kills)
+    assert "a worker did not start" in capsys.readouterr().out
+    undisturbed(index, tmp_path)
+
+
+def test_no_worker_can_start(workers: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    """The reason is told, starts are not repeated for ever, and the run ends as one that lost all its workers."""
+    monkeypatch.setattr(respawn, "STARTS", 2)
+    with (
+        dask.config.set({"distributed.worker.preload": ["no.such.module"]}),
+        pytest.raises(ClusterError, match="no worker has been there for 12 s") as caught,
+    ):
+        list(replace(workers(1, wait=12.0), console=Console()).map(str, [1]))
+    assert caught.value.exit_code == 9
+    told = [line for line in capsys.readouterr().out.splitlines() if "did not start" in line]
+    assert [line.rpartition("; ")[2] for line in told] == ["another is started", "no other is started"]
+    assert "No module named 'no'" in told[0]
 
 
 def test_a_stopped_worker_holds_nothing_up(workers: Workers, clips: Path, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class DaskExecutor:
         seconds = CONNECT
         try:
             while not dispatcher.finished:
-                with opened(self.profile, seconds=seconds) as client:
+                with opened(self.profile, tell=self._tell, seconds=seconds) as client:
                     self._tell(f"{client.scheduler.address}, {_dashboard(client, self.profile)}")
                     try:
                         yield from self._results(dispatcher, client, journal)

@@ -1,12 +1,13 @@
-"""A cluster that starts another worker for each that was killed, at whatever moment.
+"""A cluster that starts another worker for each that was killed, at whatever moment: also while it first starts.
 
-dask's nanny closes for good when its worker is killed while it starts, and dask's cluster closes a nanny whose worker
-takes long to come back; neither is replaced.
+dask's nanny closes for good when its worker is killed while it starts, which ends a cluster that is starting, and
+dask's cluster closes a nanny whose worker takes long to come back; neither is replaced.
 """
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Callable
+from typing import Any
 
 from pipeline.core import MissingToolError
 
@@ -17,12 +18,15 @@ except ModuleNotFoundError as error:
     raise MissingToolError("this profile needs dask", hint="pip install 'framescribe[cluster]'") from error
 
 LOOK = 2.0  # seconds between looks
+STARTS = 50  # in a row that failed; no other follows, and a run that has no worker ends after `wait`
 GONE = (Status.closed, Status.failed)
-
-log = logging.getLogger(__name__)
 
 
 class RespawningCluster(SpecCluster):
+    def __init__(self, *, tell: Callable[[str], None], **settings: Any) -> None:
+        self._tell, self._failures = tell, 0
+        super().__init__(**settings)
+
     async def _start(self) -> None:
         await super()._start()
         if "respawn" not in self.periodic_callbacks:  # a cluster may be awaited twice
@@ -32,11 +36,37 @@ class RespawningCluster(SpecCluster):
     async def _respawn(self) -> None:
         if self.status != Status.running or self._lock.locked():  # it is at work on its workers, or ends
             return
-        for name in [name for name, worker in self.workers.items() if worker.status in GONE]:
-            del self.workers[name]
-        if set(self.worker_spec) <= set(self.workers):
+        self._forget_gone()
+        if not set(self.worker_spec) <= set(self.workers):
+            await self._correct_state()
+
+    async def _correct_state_internal(self) -> None:
+        if self._failures >= STARTS and self.status == Status.running:
+            self._correct_state_waiting = None  # as dask does: the next call, perhaps the last, is another task
             return
         try:
-            await self._correct_state()
-        except (OSError, RuntimeError, TimeoutError) as error:
-            log.info("a worker did not start, and is started again: %s", error)
+            await super()._correct_state_internal()
+        except Exception as error:
+            if not _is_death(error):
+                raise
+            self._failures += 1
+            self._forget_gone()
+            again = "another is started" if self._failures < STARTS else "no other is started"
+            self._tell(f"a worker did not start ({_reason(error)}); {again}")
+        else:
+            self._failures = 0
+
+    def _forget_gone(self) -> None:
+        for name in [name for name, worker in self.workers.items() if worker.status in GONE]:
+            del self.workers[name]
+
+
+def _is_death(error: Exception) -> bool:
+    """Rather than a mistake of the profile, such as a key that ssh does not take."""
+    return isinstance(error, OSError | RuntimeError | TimeoutError) or type(error) is Exception  # dask's, over ssh
+
+
+def _reason(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error) or type(error).__name__

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,15 @@ from workflows.profiles import Cluster, Existing, Node, Queue, Reachable, Ssh
 
 LOOPBACK = "127.0.0.1"
 CONNECT = 30.0  # seconds to reach a scheduler at first
+Tell = Callable[[str], None]
+
+
+def _unsaid(_: str) -> None:
+    """For whoever asks the workers themselves what came of them."""
 
 
 @contextmanager
-def opened(profile: Cluster, *, seconds: float = CONNECT) -> Iterator[Any]:
+def opened(profile: Cluster, *, seconds: float = CONNECT, tell: Tell = _unsaid) -> Iterator[Any]:
     """A `distributed.Client` of the cluster that the profile describes, started for this block if need be."""
     import dask
     from distributed import Client
@@ -36,7 +42,7 @@ def opened(profile: Cluster, *, seconds: float = CONNECT) -> Iterator[Any]:
         return
     with (
         dask.config.set({"distributed.scheduler.worker-saturation": 1.0, **_tls_settings(profile)}),
-        _started(profile) as cluster,
+        _started(profile, tell) as cluster,
         Client(cluster, security=cluster.security, set_as_default=False) as client,
     ):
         yield client
@@ -89,9 +95,9 @@ def _tls_settings(profile: Cluster) -> dict[str, Any]:
 
 
 @contextmanager
-def _started(profile: Cluster) -> Iterator[Any]:
+def _started(profile: Cluster, tell: Tell) -> Iterator[Any]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is told by whoever asked for the work
-    start = {Node: _node, Ssh: _ssh, Queue: _queue}[type(profile)]
+    start = {Node: partial(_node, tell=tell), Ssh: partial(_ssh, tell=tell), Queue: _queue}[type(profile)]
     cluster = start(profile)  # type: ignore[operator]  # the table says which goes with which
     with cluster:
         if isinstance(profile, Node | Queue) and profile.at_least is not None:
@@ -132,7 +138,7 @@ def _worker_options(profile: Node | Reachable) -> dict[str, Any]:
     return {"nthreads": 1, "memory_limit": int(profile.memory or 0), "dashboard_address": f"{LOOPBACK}:0"}
 
 
-def _node(profile: Node) -> Any:
+def _node(profile: Node, *, tell: Tell) -> Any:
     import dask
     from distributed import Nanny, Scheduler
 
@@ -147,6 +153,7 @@ def _node(profile: Node) -> Any:
     options = [{**worker, "env": _visible(number)} if profile.device == "cuda" else worker for number in range(count)]
     workers = {number: {"cls": Nanny, "options": options[number]} for number in range(count)}
     return RespawningCluster(
+        tell=tell,
         workers=workers,
         worker={"cls": Nanny, "options": worker},
         scheduler={"cls": Scheduler, "options": {**own, **_scheduler_options(profile)}},
@@ -193,7 +200,7 @@ def _stays_here(profile: Reachable) -> bool:
     return profile.certificates is None and not profile.insecure
 
 
-def _ssh(profile: Ssh) -> Any:
+def _ssh(profile: Ssh, *, tell: Tell) -> Any:
     from distributed import Scheduler
     from distributed.deploy.ssh import Worker
 
@@ -211,6 +218,7 @@ def _ssh(profile: Ssh) -> Any:
             workers[f"{host}-{number}"] = {"cls": Worker, "options": {**options, "kwargs": {**nanny, **environment}}}
     scheduler = {**_reach(profile), "security": security, **_scheduler_options(profile)}
     return RespawningCluster(
+        tell=tell,
         workers=workers,
         scheduler={"cls": Scheduler, "options": scheduler},
         security=security,
