@@ -32,6 +32,7 @@ DECIDE_NOTHING = {
     "pipeline.remote": "brings bytes that are compared with their checksum",
     "pipeline.params.file": "a value that changes is a dependency by itself (params:)",
     "pipeline.params.section": "as above",
+    "pipeline.params.values_in_use": "as above",
     "pipeline.params.dataset": "paths and names, no arithmetic; a value that changes is a dependency by itself",
     "workflows": "where a stage runs, never what comes out",
 }

@@ -44,3 +44,10 @@ from .json_file import read_json as read_json, read_json_lines as read_json_line
 from .malloc import keep_freed_memory as keep_freed_memory
 from .metric_names import NAMES as NAMES, ORDER as ORDER
 from .reasons import TRANSIENT as TRANSIENT, DecodeError as DecodeError
+from .stage_inputs import (
+    UNGUARDED as UNGUARDED,
+    Changes as Changes,
+    StageInputs as StageInputs,
+    no_changes as no_changes,
+    unchanged as unchanged,
+)

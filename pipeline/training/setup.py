@@ -19,7 +19,17 @@ from pipeline.captioner import (
     require_stages,
     steady_arithmetic,
 )
-from pipeline.core import InputError, cache_folder, file_sha256, fresh_folder, record_sha256, write_bytes, write_json
+from pipeline.core import (
+    UNGUARDED,
+    InputError,
+    StageInputs,
+    cache_folder,
+    file_sha256,
+    fresh_folder,
+    record_sha256,
+    write_bytes,
+    write_json,
+)
 from pipeline.corpus import Vocabulary, read_corpus, read_vocabulary
 from pipeline.params import Train
 from pipeline.runs import read_record
@@ -106,7 +116,7 @@ def require_features(source: FeatureSource, video_ids: list[str]) -> None:
             )
 
 
-def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> None:
+def publish_run(out: Path, name: str, trainer: Trainer, history: History, *, inputs: StageInputs = UNGUARDED) -> None:
     facts = {
         "run": name,
         "params": trainer.settings.model_dump(),
@@ -124,6 +134,7 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> Non
     with fresh_folder(out, known_by="run.json") as temporary:
         write_bytes(temporary / "model.safetensors", trainer.best_path(history).read_bytes())
         write_json(temporary / "run.json", facts)
+        inputs.require_unchanged()
     shutil.rmtree(trainer.folder)  # it served to resume, and there is nothing left to resume
 
 
