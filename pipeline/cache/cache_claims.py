@@ -21,9 +21,10 @@ TOUCH_EVERY = 600.0  # seconds; a claim of another machine counts as left behind
 def claimed() -> Iterator[None]:
     """What is used or made from now on stays in the cache until the block ends."""
     path = _folder() / atomic.own_name("claim")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
-    path.write_text(repr(path.stat().st_mtime))  # by the clock of the file system, which dates the entries as well
+    with atomic.named_when_full(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        path.write_text(repr(path.stat().st_mtime))  # by the clock of the file system, which dates entries as well
     ended = threading.Event()
     threading.Thread(target=_keep_touching, args=(path, ended), daemon=True).start()
     try:
