@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,16 @@ class Clone:
         self.commit()
 
     def run(self, *command: str) -> str:
+        process = self.start(*command)
+        stdout, stderr = process.communicate()
+        assert process.returncode == 0, f"{command}\n{stdout}\n{stderr}"
+        return stdout
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.folder)}
-        result = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
-        return result.stdout
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=pipe, stderr=pipe, text=True)
 
     def commit(self) -> None:
         self.run("git", "add", "--all")
@@ -118,6 +124,33 @@ def test_a_changed_extractor_runs_its_branch_only_and_a_restored_one_computes_no
     assert ran == set()
     assert cached >= {*(f"{stage}@a" for stage in BRANCH), "report"}
     assert (clone.folder / "features/a/store.json").read_bytes() == before
+
+
+def test_params_edited_after_the_first_epoch_end_the_stage_and_the_next_repro_is_right(clone: Clone) -> None:
+    """DVC would record the new learning rate for a run that was trained with the old one."""
+    long, edited = (json.loads(json.dumps(PARAMS)) for _ in range(2))
+    long["train"]["a"] |= {"epochs": 100, "patience": 100, "learning_rate": 0.001}
+    edited["train"]["a"] |= {"epochs": 2, "learning_rate": 0.01}
+    clone.write_params(long)
+    training = clone.start("dvc", "repro", "train@a")
+    kept = clone.folder / ".cache/framescribe/training"
+    while not list(kept.glob("*/progress.json")) and training.poll() is None:
+        time.sleep(0.01)
+    clone.write_params(edited)
+    _, told = training.communicate()
+
+    assert training.returncode != 0
+    assert "train.a.learning_rate in params.yaml: 0.001 -> 0.01" in told
+    assert "nothing was published" in told
+    assert "train@a" in json.loads(clone.run("dvc", "status", "--json", "train@a"))
+    clone.run("dvc", "repro", "train@a")
+    locked = YAML(typ="safe").load((clone.folder / "dvc.lock").read_text())["stages"]["train@a"]["params"]
+    record = json.loads((clone.folder / "runs/a/run.json").read_text())
+    assert locked["params.yaml"]["train.a"]["learning_rate"] == record["params"]["learning_rate"] == 0.01
+    assert json.loads(clone.run("dvc", "status", "--json", "train@a")) == {}
+
+    clone.write_params(PARAMS)
+    assert clone.repro()[0] == set()
 
 
 def test_a_part_that_models_share_runs_training_again(clone: Clone) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ DECIDE_NOTHING = {
     "pipeline.remote": "brings bytes that are compared with their checksum",
     "pipeline.params.file": "a value that changes is a dependency by itself (params:)",
     "pipeline.params.section": "as above",
+    "pipeline.params.values_in_use": "as above",
     "pipeline.params.dataset": "paths and names, no arithmetic; a value that changes is a dependency by itself",
     "workflows": "where a stage runs, never what comes out",
 }
@@ -184,6 +186,19 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> Committed:
     clone = Committed(tmp_path_factory.mktemp("committed"))
     assert clone.changed() == set()
     return clone
+
+
+def test_what_a_killed_stage_leaves_unfinished_is_no_dependency(committed: Committed) -> None:
+    """`kill -9` beside the output: assemble in features/, which the report depends on, and in data/captions."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = f"{socket.gethostname()}-{ended.pid}-7.tmp"
+    names = [f"features/.category.{left}/shard-0000.safetensors", f"data/captions/.captions.json.{left}"]
+    for path in [committed.folder / name for name in [*names, f"predictions/.a.json.{left}"]]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("half")
+
+    assert committed.changed() == set()
 
 
 @pytest.mark.parametrize("source", TOUCHED)

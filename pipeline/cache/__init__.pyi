@@ -1,3 +1,4 @@
+from .cache_claims import claimed as claimed
 from .cache_usage import show_collection as show_collection, show_usage as show_usage
 from .feature_cache import (
     CachedFeatures as CachedFeatures,

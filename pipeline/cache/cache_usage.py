@@ -50,5 +50,5 @@ def _others() -> dict[str, int]:
     return {
         path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
         for path in sorted(cache_root().glob("*"))
-        if path.is_dir() and path.name not in ("features", "graphs")
+        if path.is_dir() and path.name not in ("features", "graphs", "claims")
     }

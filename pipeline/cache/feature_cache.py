@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from pipeline.cache.cache_claims import first_claim
 from pipeline.core import DamageError, cache_folder, sweep
 from pipeline.remote import bring, offer
 from pipeline.store import ROW_COLUMNS, StoredFeatures, TensorFile, VideoFeatures, not_finite, spec_of, write_tensors
@@ -99,20 +100,34 @@ def entries() -> list[CacheEntry]:
 def collect(
     *, keep_days: float | None = None, max_bytes: int | None = None, pretend: bool = False
 ) -> tuple[list[CacheEntry], list[CacheEntry]]:
-    """Remove entries unused for `keep_days`, then the longest unused until `max_bytes` fit: removed and kept."""
-    kept = entries()
+    """Remove entries unused for `keep_days`, then the longest unused until `max_bytes` fit: removed and kept.
+
+    What a running stage has used or made stays: it would only be computed again, or never be there all at once.
+    """
+    everything = entries()
+    claimed_since = first_claim()  # read after the entries: a stage that begins later uses them later, too
+    free = [entry for entry in everything if entry.used < claimed_since]
     oldest = time.time() - keep_days * DAY if keep_days is not None else 0.0
-    removed = [entry for entry in kept if entry.used < oldest]
-    kept = kept[len(removed) :]
-    total = sum(entry.bytes for entry in kept)
-    while max_bytes is not None and total > max_bytes:
-        total -= kept[0].bytes
-        removed.append(kept.pop(0))
+    removed = [entry for entry in free if entry.used < oldest]
+    total = sum(entry.bytes for entry in everything[len(removed) :])
+    for entry in free[len(removed) :]:
+        if max_bytes is not None and total > max_bytes:
+            total -= entry.bytes
+            removed.append(entry)
     if not pretend:
-        for entry in removed:
-            entry.path.unlink(missing_ok=True)
+        removed = [entry for entry in removed if _removed(entry)]
         clear_unfinished()
-    return removed, kept
+    gone = {entry.path for entry in removed}
+    return removed, [entry for entry in everything if entry.path not in gone]
+
+
+def _removed(entry: CacheEntry) -> bool:
+    """Unless a stage has begun to use it since it was listed."""
+    with suppress(FileNotFoundError):
+        if entry.path.stat().st_mtime != entry.used:
+            return False
+        entry.path.unlink()
+    return True
 
 
 def clear_unfinished() -> list[Path]:

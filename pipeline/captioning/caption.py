@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.captioning.shards import CaptionShard, ShardPredictions, shards_of, worth_it
-from pipeline.core import Console, Executor, UsageError, write_json
+from pipeline.core import Changes, Console, Executor, StageInputs, UsageError, no_changes, unchanged, write_json
 from pipeline.corpus import read_corpus
-from pipeline.params import Caption, Params, pick
+from pipeline.params import Caption, Params, params_in_use, pick
 from pipeline.predictions import attention_maps_path, write_attention_maps
 from pipeline.runs import read_record
+from pipeline.store import FEATURES, MANIFEST
 
 
 def caption_named_runs(
@@ -39,6 +40,7 @@ def caption_named_runs(
         executor=executor,
         device=device,
         console=console,
+        in_use=params_in_use(params, "caption"),
     )
     return {"runs": summaries} if each else next(iter(summaries.values()))
 
@@ -61,10 +63,43 @@ def caption_runs(
     executor: Executor,
     device: str,
     console: Console,
+    in_use: Changes = no_changes,
 ) -> dict[str, dict[str, Any]]:
     """By name the folder of a run, or those of an ensemble; its file is there as soon as it is done."""
-    for folder in (folder for folders in runs.values() for folder in folders):
-        read_record(folder)  # a missing run is refused first
+    folders = [folder for folders in runs.values() for folder in folders]
+    with unchanged([captions, *files_read(folders)], values=in_use) as inputs:  # a missing run is refused first
+        summaries = _captioned(
+            runs,
+            captions=captions,
+            outs=outs,
+            params=params,
+            executor=executor,
+            device=device,
+            console=console,
+            inputs=inputs,
+        )
+    for name, facts in summaries.items():
+        console.say(f"{outs[name]}: {facts['videos']} captions, {facts['distinct']} of them distinct")
+    return {name: summaries[name] for name in runs}
+
+
+def files_read(folders: Sequence[Path]) -> list[Path]:
+    """The runs, and the stores that they read, by their manifests."""
+    stores = {facts["store"] for folder in folders for facts in read_record(folder)["features"].values()}
+    return [*folders, *(FEATURES / store / MANIFEST for store in sorted(stores))]
+
+
+def _captioned(
+    runs: Mapping[str, Sequence[Path]],
+    *,
+    captions: Path,
+    outs: Mapping[str, Path],
+    params: Caption,
+    executor: Executor,
+    device: str,
+    console: Console,
+    inputs: StageInputs,
+) -> dict[str, dict[str, Any]]:
     video_ids = read_corpus(captions).splits[params.split]
     shards = {name: list(shards_of(name, folders, video_ids)) for name, folders in runs.items()}
     waiting = [shard for each in shards.values() for shard in each]
@@ -75,10 +110,9 @@ def caption_runs(
             done[one.name].append(one)
             progress.advance(len(one.predictions), note=one.name)
             if len(done[one.name]) == len(shards[one.name]):
+                inputs.require_unchanged()
                 summaries[one.name] = _publish(done.pop(one.name), split=params.split, out=outs[one.name])
-    for name, facts in summaries.items():
-        console.say(f"{outs[name]}: {facts['videos']} captions, {facts['distinct']} of them distinct")
-    return {name: summaries[name] for name in runs}
+    return summaries
 
 
 def _publish(done: Sequence[ShardPredictions], *, split: str, out: Path) -> dict[str, Any]:

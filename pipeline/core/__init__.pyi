@@ -51,3 +51,10 @@ from .malloc import keep_freed_memory as keep_freed_memory
 from .metric_names import NAMES as NAMES, ORDER as ORDER
 from .reasons import TRANSIENT as TRANSIENT, DecodeError as DecodeError
 from .semaphores import claim_semaphores as claim_semaphores
+from .stage_inputs import (
+    UNGUARDED as UNGUARDED,
+    Changes as Changes,
+    StageInputs as StageInputs,
+    no_changes as no_changes,
+    unchanged as unchanged,
+)

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Console, InputError, TooManyFailedError, named, write_json
+from pipeline.core import Changes, Console, InputError, TooManyFailedError, named, no_changes, unchanged, write_json
 from pipeline.corpus import Corpus, Vocabulary, tokenize, write_corpus
 from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import Match, match_videos, require_match
 from pipeline.index import read_index
 from pipeline.params import Assemble, Dataset
-from pipeline.store import VideoFeatures, open_store, rows_of, write_store
+from pipeline.store import MANIFEST, VideoFeatures, open_store, rows_of, write_store
 
 CATEGORIES = Path("features/category")
 
@@ -28,9 +28,27 @@ def assemble_captions(
     params: Assemble,
     max_failed: int = 0,
     console: Console,
+    in_use: Changes = no_changes,
 ) -> dict[str, Any]:
     """Write captions, vocabulary and statistics into `out`, and the store of classes; return the statistics."""
 
+    with unchanged([Path(dataset.annotations), store / MANIFEST if store else index], values=in_use) as inputs:
+        corpus, statistics, vocabulary = _assembled(
+            dataset, index=index, store=store, params=params, max_failed=max_failed, console=console
+        )
+        inputs.require_unchanged()
+        write_corpus(out, corpus)
+        write_json(out / "vocabulary.json", vocabulary.to_json())
+        write_json(out / "statistics.json", statistics)
+        if categories is not None:
+            _write_categories(categories, corpus.categories)
+    _show(statistics, console)
+    return statistics
+
+
+def _assembled(
+    dataset: Dataset, *, index: Path, store: Path | None, params: Assemble, max_failed: int, console: Console
+) -> tuple[Corpus, dict[str, Any], Vocabulary]:
     annotations = load_annotations(dataset)
     good, bad = _in_store(store) if store else _in_index(index)
     match = match_videos(annotations, [*good, *bad])
@@ -45,13 +63,7 @@ def assemble_captions(
         "videos_without_captions": len(match.without_captions),
         "could_not_be_decoded": len(unusable),
     }
-    write_corpus(out, corpus)
-    write_json(out / "vocabulary.json", vocabulary.to_json())
-    write_json(out / "statistics.json", statistics)
-    if categories is not None:
-        _write_categories(categories, corpus.categories)
-    _show(statistics, console)
-    return statistics
+    return corpus, statistics, vocabulary
 
 
 def _write_categories(folder: Path, categories: dict[str, str]) -> None:

@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core import Console, DecodeError, Executor, Threads, TooManyFailedError, printable
+from pipeline.core import (
+    Changes,
+    Console,
+    DecodeError,
+    Executor,
+    Threads,
+    TooManyFailedError,
+    no_changes,
+    printable,
+    unchanged,
+)
 from pipeline.decoding.decode_cache import examined
 from pipeline.decoding.findings import row_from
 from pipeline.decoding.guard import close_idle, kill_all
@@ -37,6 +47,7 @@ def decode_videos(
     workers: int = 1,
     executor: Executor | None = None,
     console: Console,
+    in_use: Changes = no_changes,
 ) -> dict[str, Any]:
     """Publish the index of every video below `videos`; the same bytes whatever the number of workers.
 
@@ -51,7 +62,9 @@ def decode_videos(
     rows = [outcome.row for outcome in outcomes if isinstance(outcome.row, VideoRow)]
     refused = [outcome.row for outcome in outcomes if not isinstance(outcome.row, VideoRow)]
     times = {outcome.row.id: outcome.times for outcome in outcomes if outcome.times is not None}
-    write_index(out, rows, times=times, quarantined=refused)
+    with unchanged(values=in_use) as inputs:
+        inputs.require_unchanged()
+        write_index(out, rows, times=times, quarantined=refused)
     known = sum(outcome.known for outcome in outcomes)
     _show(rows, refused, known=known, out=out, console=console)
     _check(refused, allowed=params.max_failed, out=out)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Console, Executor
-from pipeline.evaluation.run_scores import score_runs
-from pipeline.params import Params, pick
+from pipeline.core import Console, Executor, unchanged
+from pipeline.evaluation.run_scores import CAPTIONS, score_runs
+from pipeline.params import Params, params_in_use, pick
 
 
 def evaluate_runs(
@@ -20,8 +20,10 @@ def evaluate_runs(
             pick(params.train, name, kind="run")
     found: dict[str, dict[str, Any]] = {}
     remarks: dict[str, None] = {}
-    with console.progress("evaluate", len(names)) as progress:
-        for scored in score_runs(names, params=params.evaluate, executor=executor):
+    files = [CAPTIONS, *(Path("predictions") / f"{name}.json" for name in names)]
+    in_use = params_in_use(params, "evaluate")
+    with console.progress("evaluate", len(names)) as progress, unchanged(files, values=in_use) as inputs:
+        for scored in score_runs(names, params=params.evaluate, executor=executor, inputs=inputs):
             found[scored.summary["run"]] = scored.summary
             remarks |= dict.fromkeys(scored.remarks)
             progress.advance(note=scored.summary["run"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.core import Executor, InProcess, InputError, shares, write_json
+from pipeline.core import UNGUARDED, Executor, InProcess, InputError, StageInputs, shares, write_json
 from pipeline.corpus import Corpus, read_corpus
 from pipeline.evaluation.bootstrap import intervals
 from pipeline.evaluation.record import as_record, slice_scores, spice_means
@@ -33,9 +33,11 @@ class ScoredRun:
     remarks: Sequence[str]
 
 
-def score_runs(names: Sequence[str], *, params: Evaluate, executor: Executor) -> Iterator[ScoredRun]:
+def score_runs(
+    names: Sequence[str], *, params: Evaluate, executor: Executor, inputs: StageInputs = UNGUARDED
+) -> Iterator[ScoredRun]:
     """All runs here by one set of tools; by workers, some of the runs each, where that is worth METEOR's tables."""
-    work = ScoreRuns(params)
+    work = ScoreRuns(params, inputs=inputs)
     alone = len(names) == 1 or executor.workers == 1  # then there is nothing to ask the files
     count = 1 if alone else shares(executor, min(len(names), _comparisons(*_read(names)) // WORTH))
     if count == 1:
@@ -51,6 +53,7 @@ class ScoreRuns:
 
     params: Evaluate
     processes: int | None = None  # of METEOR; None: as many as end soonest
+    inputs: StageInputs = UNGUARDED
     takes_hours: ClassVar[bool] = True  # SPICE does
 
     def __call__(self, names: Sequence[str]) -> list[ScoredRun]:
@@ -71,6 +74,7 @@ class ScoreRuns:
                 beside = scorer.score_baseline(baseline.caption, list(sentences), references)
                 record = {"baseline": vars(baseline), "provenance": scores.provenance | {"split": split}}
                 numbers = _numbers(scores, beside, slices=corpus.slices, resamples=self.params.resamples)
+                self.inputs.require_unchanged()
                 yield _publish(name, numbers, as_record(scores, slices=corpus.slices) | record)
 
 

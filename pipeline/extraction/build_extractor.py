@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ import torch
 from extractors.base import Extractor, ExtractorError, MissingPackageError
 from extractors.parts.engines import Engine, Precision
 from pipeline.catalogue import can_resize, code_of, family_module, family_options
-from pipeline.core import InputError, MissingToolError, UsageError, file_sha256, keep_freed_memory
+from pipeline.core import MissingToolError, UsageError, keep_freed_memory
 from pipeline.extraction.audio_features import sound_state
 from pipeline.extraction.engine_choice import require_engine, with_engine
 from pipeline.extraction.fingerprint import fingerprint, video_record
@@ -61,18 +61,13 @@ def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -
     return Task(name, params, record)
 
 
-@contextmanager
-def unchanged_weights(name: str) -> Iterator[str]:
-    """The sha256 of the weights file; DVC hashes it only after the command, so it must still be the same then."""
+def weights_files(name: str) -> list[Path]:
+    """What an extractor reads of weights/: one file, which must be there, or nothing."""
     if name in WITHOUT_FILE:
-        yield name
-        return
+        return []
     if (state := status(name)) != "present":
         raise missing(name, state=state, folder=WEIGHTS_FOLDER)
-    before = file_sha256(converted_path(name))
-    yield before
-    if file_sha256(converted_path(name)) != before:
-        raise InputError(f"{converted_path(name)} changed while features were computed", hint="run the stage again")
+    return [converted_path(name)]
 
 
 def extractor_of(params: Extract, *, device: str) -> Extractor:

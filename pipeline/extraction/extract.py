@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pipeline.cache import CachedFeatures, clear_unfinished, note_speed
+from pipeline.cache import CachedFeatures, claimed, clear_unfinished, note_speed
 from pipeline.core import (
+    Changes,
     Console,
     DamageError,
     Executor,
     InputError,
+    StageInputs,
     TooManyFailedError,
-    file_sha256,
+    cache_folder,
+    no_changes,
     printable,
     record_sha256,
+    unchanged,
 )
-from pipeline.extraction.build_extractor import Task, make_task, unchanged_weights
+from pipeline.extraction.build_extractor import Task, make_task, weights_files
 from pipeline.extraction.disk_estimate import estimate, shortages
 from pipeline.extraction.extract_video import ExtractVideo, VideoResult
-from pipeline.index import INDEX_FILE, VideoIndex, VideoRow, read_index
+from pipeline.index import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
 from pipeline.params import Extract
 from pipeline.remote import offer_copy
 from pipeline.store import Failure, write_store
@@ -40,31 +43,52 @@ def extract_features(
     executor: Executor,
     device: str,
     console: Console,
+    in_use: Changes = no_changes,
 ) -> dict[str, Any]:
     """Publish the stores `outs` of the extractors `params`; what is computed is kept, however this ends."""
+    weights = [file for each in params.values() for file in weights_files(each.weights)]
+    with unchanged([*(index / name for name in FILES), *weights], values=in_use) as inputs, claimed():
+        summary, decoded = _extracted(
+            params, index=index, outs=outs, executor=executor, device=device, console=console, inputs=inputs
+        )
+    for name, facts in summary.items():
+        counted = f"{facts['videos']} videos, {facts['computed']} computed, {facts['failed']} failed"
+        console.say(f"{outs[name]}: {counted}")
+    _check_failures(params, summary, outs=outs, console=console)
+    shown = next(iter(summary.values())) if len(summary) == 1 else {"stores": summary}
+    return {**shown, "decoded": decoded}
+
+
+def _extracted(
+    params: Mapping[str, Extract],
+    *,
+    index: Path,
+    outs: Mapping[str, Path],
+    executor: Executor,
+    device: str,
+    console: Console,
+    inputs: StageInputs,
+) -> tuple[dict[str, dict[str, Any]], int]:
     videos = read_index(index)
     if not videos.rows:
         raise InputError(f"{index} has no usable video", hint="framescribe decode, and look at quarantine.jsonl")
     clear_unfinished()
     for condition in sorted({line for each in params.values() for line in conditions(each.weights)}):
         console.say(f"licence of the weights {condition}")
-    with ExitStack() as stack:
-        hashes = {name: stack.enter_context(unchanged_weights(each.weights)) for name, each in params.items()}
-        tasks = tuple(
-            make_task(name, each, weights_sha256=hashes[name], device=device) for name, each in params.items()
-        )
-        _warn_of_small_disk(tasks, videos, outs=outs, console=console)
-        work = ExtractVideo(tasks, index=index, index_sha256=file_sha256(index / INDEX_FILE), device=device)
-        offer_copy(index, name=f"index/{work.index_sha256}")
-        counts = dict.fromkeys(["decoded", *params], 0)
-        stores = _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts)
-    summary = {name: {**stores[name], "computed": counts[name]} for name in params}
-    for name, facts in summary.items():
-        counted = f"{facts['videos']} videos, {facts['computed']} computed, {facts['failed']} failed"
-        console.say(f"{outs[name]}: {counted}")
-    _check_failures(params, summary, outs=outs, console=console)
-    shown = next(iter(summary.values())) if len(summary) == 1 else {"stores": summary}
-    return {**shown, "decoded": counts["decoded"]}
+    hashes = {name: inputs.sha256[str(file)] for name, each in params.items() for file in weights_files(each.weights)}
+    tasks = tuple(
+        make_task(name, each, weights_sha256=hashes.get(name, each.weights), device=device)
+        for name, each in params.items()
+    )
+    _warn_of_small_disk(tasks, videos, outs=outs, console=console)
+    work = ExtractVideo(tasks, index=index, index_sha256=inputs.sha256[str(index / INDEX_FILE)], device=device)
+    offer_copy(index, name=f"index/{work.index_sha256}")
+    counts = dict.fromkeys(["decoded", *params], 0)
+    last_check = inputs.require_unchanged
+    stores = _assembled(
+        work, videos, outs=outs, executor=executor, console=console, counts=counts, last_check=last_check
+    )
+    return {name: {**stores[name], "computed": counts[name]} for name in params}, counts["decoded"]
 
 
 def _assembled(
@@ -75,16 +99,23 @@ def _assembled(
     executor: Executor,
     console: Console,
     counts: dict[str, int],
-    attempts: int = ATTEMPTS,
+    last_check: Callable[[], None],
 ) -> dict[str, dict[str, Any]]:
     """Compute what is missing and write the stores from the cache; again, if someone cleared it meanwhile."""
-    results = _computed(work, list(videos.rows.values()), executor=executor, console=console, counts=counts)
-    try:
-        return {task.name: _publish(task, results, videos.rows, out=outs[task.name]) for task in work.tasks}
-    except DamageError:
-        if attempts == 1:
-            raise
-    return _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts, attempts=attempts - 1)
+    for _ in range(ATTEMPTS):
+        results = _computed(work, list(videos.rows.values()), executor=executor, console=console, counts=counts)
+        try:
+            return {
+                task.name: _publish(task, results, videos.rows, out=outs[task.name], last_check=last_check)
+                for task in work.tasks
+            }
+        except DamageError as error:
+            lost = error.message
+    raise DamageError(
+        f"features vanish from the cache {cache_folder('features')} before their store is written,"
+        f" {ATTEMPTS} times in a row; the last time: {lost}",
+        hint="stop what empties that folder, or set FRAMESCRIBE_CACHE to another disk, then run the same command",
+    )
 
 
 def _computed(
@@ -111,11 +142,14 @@ def _note_speeds(work: ExtractVideo, results: list[VideoResult], rows: list[Vide
         note_speed(record_sha256(task.record), videos=len(computed), frames=sum(computed), seconds=seconds)
 
 
-def _publish(task: Task, results: list[VideoResult], rows: Mapping[str, VideoRow], *, out: Path) -> dict[str, Any]:
+def _publish(
+    task: Task, results: list[VideoResult], rows: Mapping[str, VideoRow], *, out: Path, last_check: Callable[[], None]
+) -> dict[str, Any]:
     keys = {result.video_id: result.keys[task.name] for result in results if task.name in result.keys}
     failures = {result.video_id: result.failures[task.name] for result in results if task.name in result.failures}
     origins = {video_id: task.origin_of(rows[video_id]) for video_id in keys}
-    write_store(out, CachedFeatures(keys), fingerprint=task.record, failures=failures, origins=origins)
+    entries = CachedFeatures(keys)
+    write_store(out, entries, fingerprint=task.record, failures=failures, origins=origins, last_check=last_check)
     return {"store": str(out), "videos": len(keys), "failed": len(failures), "failures": failures}
 
 

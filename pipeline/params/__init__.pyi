@@ -15,3 +15,4 @@ from .file import (
 from .report import Report as Report
 from .section import Section as Section, read_yaml as read_yaml
 from .train import Schedule as Schedule, Slots as Slots, Train as Train
+from .values_in_use import params_in_use as params_in_use

@@ -33,8 +33,12 @@ def write_videos(
     index: VideoIndex,
     films: int,
     progress: Progress,
+    last_check: Callable[[], None] = lambda: None,
 ) -> int:
-    """Publish all that the browser shows; `films` videos have pictures. Returns how many videos there are."""
+    """Publish all that the browser shows; `films` videos have pictures. Returns how many videos there are.
+
+    `last_check` may raise, when all is written and nothing is published.
+    """
     answered = {video for run in runs for video in run.answers.predictions}
     order = choose(answered, slices=captions.slices, count=len(answered))
     entries = []
@@ -50,6 +54,7 @@ def write_videos(
             entries.append(entry | {"data": name})
             progress.advance()
         _write(temporary, "list", contents(entries, runs=runs, metrics=metrics))
+        last_check()
     return len(order)
 
 

@@ -9,11 +9,17 @@ from pipeline.report.results import ReportedEvaluation, Sources, read_as, read_j
 
 def read_tables(params: Params, *, sources: Sources) -> list[PaperTable]:
     recipes = [read_recipe(name) for name in known_recipes()]
-    several = [row.run for recipe in recipes for table in recipe.tables for row in table.rows if row.commands]
-    made = [_made(name, sources=sources) for name in dict.fromkeys([*params.train, *several])]
+    made = [_made(name, sources=sources) for name in runs_shown(params)]
     return paper_tables(
         recipes, [each for each in made if each is not None], dataset=params.dataset, planned=params.train
     )
+
+
+def runs_shown(params: Params) -> list[str]:
+    """The runs of params.yaml, and rows of papers that several commands make."""
+    recipes = [read_recipe(name) for name in known_recipes()]
+    several = [row.run for recipe in recipes for table in recipe.tables for row in table.rows if row.commands]
+    return list(dict.fromkeys([*params.train, *several]))
 
 
 def _made(name: str, *, sources: Sources) -> Made | None:

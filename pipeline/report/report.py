@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Console, InputError, write_bytes
+from pipeline.core import UNGUARDED, Console, InputError, StageInputs, sweep, unchanged, write_bytes
 from pipeline.index import VideoIndex, read_index
 from pipeline.papers import PaperTable
-from pipeline.params import Params, Report
+from pipeline.params import Params, Report, params_in_use
+from pipeline.predictions import attention_maps_path
 from pipeline.report import browser, index_summary, origin, page, results, store_facts
 from pipeline.report.csv_tables import write_tables
-from pipeline.report.paper_tables import read_tables
+from pipeline.report.paper_tables import read_tables, runs_shown
 from pipeline.report.results import (
     Captions,
     MissingRun,
@@ -23,6 +24,7 @@ from pipeline.report.results import (
     missing_runs,
     read_scores,
 )
+from pipeline.store import MANIFEST
 
 PAGE = Path("report/index.html")
 TABLES = Path("tables")
@@ -32,20 +34,42 @@ BASELINE = "most frequent caption"
 def report_project(params: Params, *, out: Path = PAGE, show_only: bool = False, console: Console) -> dict[str, Any]:
     """The page of the runs of params.yaml; with `show_only` its tables on the terminal, and nothing is rebuilt."""
     sources = Sources()
-    papers = read_tables(params, sources=sources)
     if show_only:
+        papers = read_tables(params, sources=sources)
         return show(list(params.train), sources=sources, page=out, papers=papers, console=console)
-    return make_report(
-        dataset=params.dataset.name,
-        runs=list(params.train),
-        extractors=list(params.extract),
-        sources=sources,
-        out=out,
-        tables=TABLES,
-        params=params.report,
-        papers=papers,
-        console=console,
-    )
+    for folder in (sources.features, sources.runs, sources.predictions, sources.evaluation, sources.captions):
+        sweep(folder)  # what a killed stage left is no input of the page
+    in_use = params_in_use(params, "report", "dataset", "train", "extract")
+    with unchanged(_files_read(params, sources), values=in_use) as inputs:
+        return make_report(
+            dataset=params.dataset.name,
+            runs=list(params.train),
+            extractors=list(params.extract),
+            sources=sources,
+            out=out,
+            tables=TABLES,
+            params=params.report,
+            papers=read_tables(params, sources=sources),
+            console=console,
+            inputs=inputs,
+        )
+
+
+def _files_read(params: Params, sources: Sources) -> list[Path]:
+    """Of every run and store that the page shows; a store by its manifest, a run by its record."""
+    runs = [
+        path
+        for name in runs_shown(params)
+        for path in (
+            sources.predictions / f"{name}.json",
+            attention_maps_path(sources.predictions / f"{name}.json"),
+            sources.evaluation / f"{name}.json",
+            sources.metrics / name,
+            sources.runs / name / "run.json",
+        )
+    ]
+    stores = [sources.features / name / MANIFEST for name in params.extract]
+    return [sources.captions, sources.index, *runs, *stores]
 
 
 def make_report(
@@ -59,13 +83,16 @@ def make_report(
     params: Report,
     papers: Sequence[PaperTable] = (),
     console: Console,
+    inputs: StageInputs = UNGUARDED,
 ) -> dict[str, Any]:
     """Write the page of all `runs` that were evaluated, and their `tables`; name the command that makes each other."""
     found, missing = results.read_runs(runs, sources=sources)
     captions, index = results.read_captions(sources.captions), read_index(sources.index)
     statistics = sources.captions / "statistics.json"
     folder = browser.folder_beside(out)
-    videos = _write_videos(folder, found, captions, index, films=params.examples, console=console)
+    videos = _write_videos(
+        folder, found, captions, index, films=params.examples, console=console, last_check=inputs.require_unchanged
+    )
     html = page.render(
         dataset=dataset,
         runs=found,
@@ -89,7 +116,14 @@ def make_report(
 
 
 def _write_videos(
-    folder: Path, runs: Sequence[ReportedRun], captions: Captions, index: VideoIndex, *, films: int, console: Console
+    folder: Path,
+    runs: Sequence[ReportedRun],
+    captions: Captions,
+    index: VideoIndex,
+    *,
+    films: int,
+    console: Console,
+    last_check: Callable[[], None],
 ) -> int:
     answered = {video for run in runs for video in run.answers.predictions}
     with console.progress("report", len(answered)) as progress:
@@ -101,6 +135,7 @@ def _write_videos(
             index=index,
             films=films,
             progress=progress,
+            last_check=last_check,
         )
 
 

@@ -30,4 +30,5 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         params=values.assemble,
         max_failed=values.decode.max_failed,
         console=console,
+        in_use=params.params_in_use(values, "assemble", "dataset", "decode.max_failed"),
     )

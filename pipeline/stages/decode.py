@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import decoding, params
-from pipeline.core import Console, UsageError
+from pipeline.core import Console, UsageError, no_changes
 
 OUT = Path("data/index")
 
@@ -30,6 +30,13 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     videos = args.videos or settings.dataset.videos  # type: ignore[union-attr]  # loaded when there is no argument
     machine = args.machine()
     executor = machine.executor if machine.is_cluster else None
+    in_use = params.params_in_use(settings, "decode", "dataset.videos") if settings else no_changes
     return decoding.decode_videos(
-        videos=videos, out=args.out, params=values, workers=args.workers, executor=executor, console=console
+        videos=videos,
+        out=args.out,
+        params=values,
+        workers=args.workers,
+        executor=executor,
+        console=console,
+        in_use=in_use,
     )

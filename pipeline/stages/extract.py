@@ -20,12 +20,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
-    known = params.load_params().extract
-    values = {name: params.pick(known, name, kind="extractor") for name in args.name}
+    project = params.load_params()
+    values = {name: params.pick(project.extract, name, kind="extractor") for name in args.name}
     if args.out is not None and len(values) > 1:
         raise UsageError("--out is the folder of one store; give one NAME", hint=f"framescribe extract {args.name[0]}")
     outs = {name: args.out or store.FEATURES / name for name in values}
     machine = args.machine()
     return extraction.extract_features(
-        values, index=args.index, outs=outs, executor=machine.executor, device=machine.device, console=console
+        values,
+        index=args.index,
+        outs=outs,
+        executor=machine.executor,
+        device=machine.device,
+        console=console,
+        in_use=params.params_in_use(project, *(f"extract.{name}" for name in values)),
     )

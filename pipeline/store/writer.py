@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,12 @@ def write_store(
     fingerprint: Mapping[str, Any],
     failures: Mapping[str, Failure] | None = None,
     origins: Mapping[str, Mapping[str, Any]] | None = None,
+    last_check: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Publish a whole store at once; until it is complete, `folder` stays as it was.
 
     `features` may fetch a video anew each time it is asked; `origins` are facts about videos that go into `videos`.
+    `last_check` may raise, when all is written and nothing is published.
     """
     failures = failures or {}
     count = shard_count(len(features) + len(failures))
@@ -54,6 +56,7 @@ def write_store(
             failures=failures,
         )
         write_manifest(temporary, manifest)
+        last_check()
     return manifest
 
 

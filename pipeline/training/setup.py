@@ -20,7 +20,9 @@ from pipeline.captioner import (
     steady_arithmetic,
 )
 from pipeline.core import (
+    UNGUARDED,
     InputError,
+    StageInputs,
     cache_folder,
     file_sha256,
     fresh_folder,
@@ -115,7 +117,7 @@ def require_features(source: FeatureSource, video_ids: list[str]) -> None:
             )
 
 
-def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> None:
+def publish_run(out: Path, name: str, trainer: Trainer, history: History, *, inputs: StageInputs = UNGUARDED) -> None:
     facts = {
         "run": name,
         "params": trainer.settings.model_dump(),
@@ -133,6 +135,7 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History) -> Non
     with fresh_folder(out, known_by="run.json") as temporary:
         write_bytes(temporary / "model.safetensors", trainer.best_path(history).read_bytes())
         write_json(temporary / "run.json", facts)
+        inputs.require_unchanged()
     shutil.rmtree(trainer.folder)  # it served to resume, and there is nothing left to resume
 
 

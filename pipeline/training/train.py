@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.core import Console, Executor, UsageError, write_text
-from pipeline.params import Train, load_params, pick
+from pipeline.core import Changes, Console, Executor, UsageError, no_changes, unchanged, write_text
+from pipeline.params import Train, load_params, params_in_use, pick
+from pipeline.store import FEATURES, MANIFEST
 from pipeline.training.setup import prepare, publish_run
 from pipeline.training.trainer import curves_csv
 
+RUNS = Path("runs")
 WORDS = Path("weights/words")  # dvc.yaml names this folder, so that a run is trained again when it changes
 
 
@@ -66,13 +68,21 @@ class TrainRun:
         return train_run(
             name,
             captions=self.captions,
-            out=self.out or Path("runs") / name,
+            out=self.out or RUNS / name,
             curves=self.curves or Path("metrics") / name / "curves.csv",
             params=params.train[name],
             max_words=params.assemble.max_words,
             device=self.device,
             console=console,
+            in_use=params_in_use(params, f"train.{name}", "assemble.max_words"),
         )
+
+
+def files_read(params: Train, *, captions: Path) -> list[Path]:
+    """Captions, the stores by their manifests, which know all their shards, and what the weights begin with."""
+    stores = [FEATURES / name / MANIFEST for name in params.features.model_dump().values()]
+    vectors = [Path(params.word_vectors)] if params.word_vectors else []
+    return [captions, *stores, *vectors, *([RUNS / params.start_from] if params.start_from else [])]
 
 
 def train_at_once(names: Sequence[str], work: TrainRun, executor: Executor, *, console: Console) -> dict[str, Any]:
@@ -87,13 +97,24 @@ def train_at_once(names: Sequence[str], work: TrainRun, executor: Executor, *, c
 
 
 def train_run(
-    name: str, *, captions: Path, out: Path, curves: Path, params: Train, max_words: int, device: str, console: Console
+    name: str,
+    *,
+    captions: Path,
+    out: Path,
+    curves: Path,
+    params: Train,
+    max_words: int,
+    device: str,
+    console: Console,
+    in_use: Changes = no_changes,
 ) -> dict[str, Any]:
-    trainer = prepare(params, captions=captions, max_words=max_words, device=device)
-    with console.progress(f"train {name}", sum(stage.epochs for stage in params.stages)) as progress:
-        history = trainer.run(progress)
-    publish_run(out, name, trainer, history)
-    write_text(curves, curves_csv(history))
+    with unchanged(files_read(params, captions=captions), values=in_use) as inputs:
+        trainer = prepare(params, captions=captions, max_words=max_words, device=device)
+        inputs.require_unchanged()  # progress is kept under the hashes of these files, so it must be of them
+        with console.progress(f"train {name}", sum(stage.epochs for stage in params.stages)) as progress:
+            history = trainer.run(progress)
+        publish_run(out, name, trainer, history, inputs=inputs)
+        write_text(curves, curves_csv(history))
     best = history.best
     console.say(f"{out}: best epoch {best.epoch} of {len(history.epochs)}, validation CIDEr-D {best.val_cider:.3f}")
     return {"run": name, "epochs": len(history.epochs), "best_epoch": best.epoch, "val_cider": best.val_cider}
