@@ -15,7 +15,9 @@ REASONS = {
     "no-frames": "the container opens, but not one frame can be decoded",
     "size-changes": "the picture changes its size within the stream",
     "fewer-frames": "the file now has fewer frames than its row in the index states",
-    "changed": "the file is not the one that was indexed",
+    "changed": "the file is not the one that was indexed, or it changed while it was read",
+    "bad-times": "its presentation times are no numbers, or so far apart that they give absurdly many rows",
+    "unsupported": "the decoder's library cannot take what the file holds",
     "timeout": "the decoder stalled or took longer than the time limit, and was killed",
     "memory": "the decoder needed more than max_memory_mb",
     "crash": "native code ended the decoder's process",
@@ -23,7 +25,9 @@ REASONS = {
     "worker-lost": "every worker of a cluster that tried it was lost, or it took longer than the profile's time_limit",
 }
 # not due to content alone
-TRANSIENT = frozenset({"missing", "not-a-file", "unreadable", "changed", "timeout", "memory", "crash", "worker-lost"})
+TRANSIENT = frozenset(
+    {"missing", "not-a-file", "unreadable", "changed", "unsupported", "timeout", "memory", "crash", "worker-lost"}
+)
 
 
 class DecodeError(FramescribeError):

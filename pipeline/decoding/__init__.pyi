@@ -4,8 +4,9 @@ from .decode import decode_videos as decode_videos
 from .decode_cache import examined as examined
 from .findings import row_from as row_from
 from .guard import borrowed_guard as borrowed_guard
+from .held_video import held as held
 from .limits import Limits as Limits
-from .opening import opened as opened, require_regular_file as require_regular_file
+from .opening import OpenedFile as OpenedFile, require_regular_file as require_regular_file
 from .read_video import (
     Audio as Audio,
     inspect_video as inspect_video,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +10,14 @@ import av
 import numpy as np
 
 from pipeline.decoding.container import audio_stream, decoded, opened_container, packets
+from pipeline.decoding.opening import OpenedFile
 
 
 class Sound:
     """The sound of a file while it is read: blocks of samples, and what was found out on the way."""
 
-    def __init__(self, path: str, *, rate: int) -> None:
-        self.path = path
+    def __init__(self, file: OpenedFile, *, rate: int) -> None:
+        self.file = file
         self.rate = rate
         self.found = False  # there is a stream
         self.start: float | None = None  # presentation time (PTS) of the first sample, in the container's seconds
@@ -23,7 +25,7 @@ class Sound:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """float32 (samples,), one after the other."""
-        with opened_container(self.path) as container:
+        with opened_container(self.file) as container:
             stream = audio_stream(container)
             self.found = any(each.type == "audio" for each in container.streams)  # perhaps in an unknown codec
             if stream is not None:
@@ -34,7 +36,7 @@ class Sound:
         for packet in packets(container, stream, failures=self.failures):
             for frame in decoded(stream, packet, failures=self.failures):
                 if self.start is None:
-                    self.start = float(frame.time or 0.0)
+                    self.start = float(frame.time or 0.0) if math.isfinite(frame.time or 0.0) else 0.0
                 yield from self._converted(resampler, frame)
         if self.start is not None:
             yield from self._converted(resampler, None)

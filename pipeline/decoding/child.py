@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pipeline.decoding.audio import Sound
 from pipeline.decoding.channel import Channel
 from pipeline.decoding.examine import examine
 from pipeline.decoding.limits import Limits
+from pipeline.decoding.opening import OpenedFile, opened
 
 BEAT_SECONDS = 0.5  # how often a busy child says that it makes progress
 FLUSH_SECONDS = 0.02  # how long a finished frame may wait for company
@@ -43,27 +45,39 @@ class Session:
         self.channel.send(message)
         self._last_sign = time.monotonic()
 
+    @contextmanager
+    def file(self, request: dict[str, Any]) -> Iterator[OpenedFile]:
+        """The open file that came with the request, so that what is decoded is what the parent has hashed."""
+        given = self.channel.file()
+        if given is not None:
+            yield OpenedFile(request["path"], given)
+            return
+        with opened(request["path"]) as file:
+            yield file
+
     def beat(self) -> None:
         if time.monotonic() - self._last_sign > BEAT_SECONDS:
             self.send({"beat": 1})
 
 
 def examine_video(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from examine(request["path"], limits=_limits(request), beat=session.beat)
+    with session.file(request) as file:
+        yield from examine(file, limits=_limits(request), beat=session.beat)
 
 
 def send_frames(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Wanted frames, each in a slot that the parent has given back, several to a message."""
     place = {name: request[name] for name in ("offset", "slots", "stride", "shape")}
     outbox = Outbox(session, slots=slot_views(session.memory, **place))
-    for pixels in _frames(request):
-        if pixels is not None:
-            outbox.put(pixels, path=request["path"])
-            del pixels  # before the next frame is made, which then uses the same warm memory
-        if outbox.is_due():
-            yield from outbox.flush()
-            if outbox.is_stopped():  # the parent has seen enough
-                return
+    with session.file(request) as file:
+        for pixels in _frames(file, request):
+            if pixels is not None:
+                outbox.put(pixels, path=request["path"])
+                del pixels  # before the next frame is made, which then uses the same warm memory
+            if outbox.is_due():
+                yield from outbox.flush()
+                if outbox.is_stopped():  # the parent has seen enough
+                    return
     yield from outbox.flush()
 
 
@@ -109,13 +123,14 @@ class Outbox:
 
 def send_audio(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """All samples, written to the shared memory as they come."""
-    sound = Sound(request["path"], rate=request["rate"])
     position = request["offset"]
-    for block in sound.blocks():
-        if position - request["offset"] > request["limits"]["max_memory_mb"] << 20:
-            raise DecodeError("memory", f"the sound of '{request['path']}' needs too much memory")
-        position += os.pwrite(session.memory, np.ascontiguousarray(block, np.float32).data, position)
-        session.beat()
+    with session.file(request) as file:
+        sound = Sound(file, rate=request["rate"])
+        for block in sound.blocks():
+            if position - request["offset"] > request["limits"]["max_memory_mb"] << 20:
+                raise DecodeError("memory", f"the sound of '{request['path']}' needs too much memory")
+            position += os.pwrite(session.memory, np.ascontiguousarray(block, np.float32).data, position)
+            session.beat()
     count = (position - request["offset"]) // 4
     yield {"found": sound.found, "samples": count, "start": sound.start or 0.0, "failures": len(sound.failures)}
 
@@ -144,18 +159,31 @@ def _answer(session: Session, request: dict[str, Any], operations: dict[str, Ope
         for message in operations[request["operation"]](session, request):
             session.send(message)
             signal.setitimer(signal.ITIMER_REAL, request["limits"]["timeout"] + ORPHAN_SECONDS)
-    except DecodeError as error:
-        session.send({"reason": error.reason, "message": error.message, "hint": error.hint})
-    except MemoryError:
-        session.send({"reason": "memory", "message": f"'{request.get('path')}' needs too much memory", "hint": ""})
+    except (ConnectionError, EOFError):  # the parent is gone
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a library makes of a strange file costs that file
+        failure = _failure(error, path=request["path"])
+        session.send({"reason": failure.reason, "message": failure.message, "hint": failure.hint})
     signal.setitimer(signal.ITIMER_REAL, 0)
+    session.channel.close_file()
     session.send({"done": 1, "cost": _cost()})
 
 
-def _frames(request: dict[str, Any]) -> Iterator[np.ndarray | None]:
+def _failure(error: Exception, *, path: str) -> DecodeError:
+    if isinstance(error, DecodeError):
+        return error
+    if isinstance(error, MemoryError):
+        return DecodeError("memory", f"'{path}' needs too much memory")
+    words = (str(error).splitlines() or [""])[0][:200]
+    if type(error).__module__ == "builtins" and isinstance(error, OSError):
+        return DecodeError("unreadable", f"'{path}': {words}")
+    return DecodeError("unsupported", f"'{path}' holds what the decoder cannot take ({type(error).__name__}: {words})")
+
+
+def _frames(file: OpenedFile, request: dict[str, Any]) -> Iterator[np.ndarray | None]:
     if request["backend"] == "decord":
-        return decord.read(request["path"], wanted=request["wanted"], threads=request["threads"])
-    return pyav.read(request["path"], wanted=request["wanted"], limits=_limits(request), threads=request["threads"])
+        return decord.read(file, wanted=request["wanted"], threads=request["threads"])
+    return pyav.read(file, wanted=request["wanted"], limits=_limits(request), threads=request["threads"])
 
 
 def _limits(request: dict[str, Any]) -> Limits:
@@ -181,7 +209,7 @@ def main(operations: dict[str, Operation] = OPERATIONS) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the channel
     _end_with_parent(lifeline)
     _limit_memory(max_memory_mb)
-    serve(Channel(socket.socket(fileno=wire)), memory=memory, operations=operations)
+    serve(Channel(socket.socket(fileno=wire), takes_files=True), memory=memory, operations=operations)
 
 
 def _end_with_parent(lifeline: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,37 +11,43 @@ import av
 
 from pipeline.core import DecodeError
 from pipeline.decoding.limits import Limits
-from pipeline.decoding.opening import opened
+from pipeline.decoding.opening import OpenedFile
 
 # Video containers and raw video streams. Playlists (hls, dash, concat), devices, text and still pictures are left out.
 FORMATS = (
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,gif,apng,flv,asf,mpeg,mpegts,mpegvideo,m4v,h264,hevc,av1,obu,ivf,"
     "ogg,mjpeg,mxf,nut,rm,dv,vc1,wtv,yuv4mpegpipe,swf,h263,gxf,nsv,roq,smk,bink,avs2,avs3,cavsvideo,vvc"
 )
+# Brands of pictures: HEIF and AVIF, still or as a sequence, whose first picture is a stream of its own
+PICTURES = frozenset({"avif", "avis", "heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "mif2", "msf1", "miaf"})
 _NOT_MOVING = av.stream.Disposition.attached_pic | av.stream.Disposition.timed_thumbnails
 
 
 @contextmanager
-def opened_container(path: str) -> Iterator[Any]:
-    """The demuxer of a regular file; metadata that is not UTF-8 is no reason to refuse a video."""
-    with opened(path) as name:
-        options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
-        try:
-            container = av.open(name, options=options, metadata_errors="replace")
-        except MemoryError as error:
-            raise DecodeError("memory", f"'{path}' needs too much memory to open") from error
-        except av.error.ArgumentError as error:  # what a format outside the list gives
-            raise DecodeError("not-a-video", f"'{path}' is in no video container that is read") from error
-        except (av.error.FFmpegError, ValueError) as error:
-            raise DecodeError("not-a-video", f"'{path}' is not a video: {_words(error)}") from error
-        with container:
-            yield container
+def opened_container(file: OpenedFile) -> Iterator[Any]:
+    """The demuxer of an open file; metadata that is not UTF-8 is no reason to refuse a video."""
+    options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
+    try:
+        container = av.open(file.name, options=options, metadata_errors="replace")
+    except MemoryError as error:
+        raise DecodeError("memory", f"'{file.path}' needs too much memory to open") from error
+    except av.error.ArgumentError as error:  # what a format outside the list gives
+        raise DecodeError("not-a-video", f"'{file.path}' is in no video container that is read") from error
+    except (av.error.FFmpegError, ValueError) as error:
+        raise DecodeError("not-a-video", f"'{file.path}' is not a video: {_words(error)}") from error
+    with container:
+        yield container
 
 
 def video_stream(container: Any, *, path: str, limits: Limits) -> Any:
     """The largest picture that moves, the first one among equals; refused when a frame has too many pixels."""
     streams = [stream for stream in container.streams.video if not stream.disposition & _NOT_MOVING]
     streams = [stream for stream in streams if stream.codec_context is not None]
+    brand = container.metadata.get("major_brand", "").strip()
+    if brand in PICTURES:
+        streams = [stream for stream in streams if stream.frames > 1]
+        if not streams:
+            raise DecodeError("not-a-video", f"'{path}' is a still picture ({brand})")
     if not streams:
         raise DecodeError("no-video-stream", f"'{path}' has no video stream ({_contents(container)})")
     stream = max(streams, key=lambda each: (each.codec_context.width * each.codec_context.height, -each.index))
@@ -50,6 +57,24 @@ def video_stream(container: Any, *, path: str, limits: Limits) -> Any:
         raise DecodeError("too-large", stated, hint="raise decode.max_pixels in params.yaml")
     stream.codec_context.options = {"max_pixels": str(limits.max_pixels)}  # also for what the header does not say
     return stream
+
+
+def stated_end(container: Any, stream: Any) -> dict[str, float]:
+    """Where the picture, or everything, ends as a Matroska file says, in seconds; 0 when it does not.
+
+    Other containers give an estimate in the same place, or a table of frames, which is better.
+    """
+    if "matroska" not in container.format.name:
+        return {"picture_ends": 0.0, "all_ends": 0.0}
+    alone = {each.type for each in container.streams} <= {"video", "audio"} and len(container.streams.audio) <= 1
+    whole = container.duration / av.time_base if container.duration and alone else 0.0
+    return {"picture_ends": _seconds(stream.metadata.get("DURATION", "")), "all_ends": whole}
+
+
+def _seconds(clock: str) -> float:
+    """Of `00:01:02.500000000`; 0 for anything else."""
+    match = re.fullmatch(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)", clock)
+    return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3]) if match else 0.0
 
 
 def audio_stream(container: Any) -> Any | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.core import DecodeError
-from pipeline.decoding.opening import opened
+from pipeline.decoding.opening import OpenedFile
 
 # decord loads its libraries for the whole process to see, where they shadow the newer ones that PyAV brings (seen:
 # libvpx refuses to open). Loaded privately, the two do not meet.
@@ -35,14 +35,13 @@ class _Borrowed:
         return (1, 0)  # kDLCPU
 
 
-def read(path: str, *, wanted: list[int], threads: int) -> Iterator[np.ndarray | None]:
+def read(file: OpenedFile, *, wanted: list[int], threads: int) -> Iterator[np.ndarray | None]:
     """From the first frame to the last wanted one: RGB for the wanted ones, None for the others."""
-    with opened(path) as name:
-        try:
-            reader = decord.VideoReader(name, ctx=decord.cpu(0), num_threads=threads, fault_tol=FAULT_TOLERANCE)
-            yield from _read(reader, wanted=wanted)
-        except (decord.DECORDError, decord.DECORDLimitReachedError) as error:
-            raise DecodeError("no-frames", f"decord cannot read '{path}': {_last_line(error)}") from error
+    try:
+        reader = decord.VideoReader(file.name, ctx=decord.cpu(0), num_threads=threads, fault_tol=FAULT_TOLERANCE)
+        yield from _read(reader, wanted=wanted)
+    except (decord.DECORDError, decord.DECORDLimitReachedError) as error:
+        raise DecodeError("no-frames", f"decord cannot read '{file.path}': {_last_line(error)}") from error
 
 
 def _read(reader: Any, *, wanted: list[int]) -> Iterator[np.ndarray | None]:

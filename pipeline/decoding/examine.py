@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 from pipeline.core import DecodeError
 from pipeline.decoding import decord, pyav
 from pipeline.decoding.audio import Sound
-from pipeline.decoding.container import opened_container, video_stream
+from pipeline.decoding.container import opened_container, stated_end, video_stream
 from pipeline.decoding.limits import Limits
+from pipeline.decoding.opening import OpenedFile
 
 AUDIO_RATE = 16000  # of the examination; any rate would do to find out whether there is sound
 READ_AHEAD_BYTES = 512 << 20  # decord may hold a whole decoded video in memory: larger ones are PyAV's
@@ -21,27 +23,27 @@ FALLBACK_RATE = 25.0  # frames per second when neither times nor the header give
 Beat = Callable[[], None]
 
 
-def examine(path: str, *, limits: Limits, beat: Beat) -> Iterator[dict[str, Any]]:
+def examine(file: OpenedFile, *, limits: Limits, beat: Beat) -> Iterator[dict[str, Any]]:
     """First PyAV's facts, then the backend: a decoder that dies over the second has not lost the first."""
-    facts, digests = examine_with_pyav(path, limits=limits, beat=beat)
+    facts, digests = examine_with_pyav(file, limits=limits, beat=beat)
     yield {"facts": facts}
     objection = _objection(facts)
     yield {"trying": "decord"} if not objection else {"backend": "pyav", "why": objection}
     if not objection:
-        difference = compare_decord(path, digests=digests, beat=beat)
+        difference = compare_decord(file, digests=digests, beat=beat)
         yield {"backend": "pyav" if difference else "decord", "why": difference or "equals PyAV on every frame"}
 
 
-def examine_with_pyav(path: str, *, limits: Limits, beat: Beat) -> tuple[dict[str, Any], list[int]]:
+def examine_with_pyav(file: OpenedFile, *, limits: Limits, beat: Beat) -> tuple[dict[str, Any], list[int]]:
     """What PyAV finds by decoding everything: JSON-ready facts, and a checksum of every frame's pixels."""
     tally = pyav.Tally()
     stamps: list[float | None] = []  # presentation times (PTS)
     digests: list[int] = []
     broken = 0
     converter: pyav.RgbConverter | None = None
-    with opened_container(path) as container:
-        stream = video_stream(container, path=path, limits=limits)
-        for frame in pyav.frames_in_order(container, stream, path=path, threads=1, tally=tally):
+    with opened_container(file) as container:
+        stream = video_stream(container, path=file.path, limits=limits)
+        for frame in pyav.frames_in_order(container, stream, path=file.path, threads=1, tally=tally):
             converter = converter or pyav.RgbConverter(pyav.turn_of(frame), frame.width, frame.height)
             pixels = converter.rgb(frame)
             digests.append(_digest(pixels))
@@ -49,17 +51,17 @@ def examine_with_pyav(path: str, *, limits: Limits, beat: Beat) -> tuple[dict[st
             broken += bool(frame.is_corrupt)
             beat()
         if converter is None:
-            raise DecodeError("no-frames", f"'{path}' opens, but no frame can be decoded{_first(tally.failures)}")
+            raise DecodeError("no-frames", f"'{file.path}' opens, but no frame can be decoded{_first(tally.failures)}")
         header = _header(container, stream, frame)
     height, width = pixels.shape[:2]
     facts = {"frames": len(stamps), "width": width, "height": height, "corrupt_frames": broken}
     facts |= header | _tally(tally) | _times(stamps, rate=header["rate"], last=header["last"])
-    return facts | examine_audio(path, start=facts["start"], beat=beat), digests
+    return facts | examine_audio(file, start=facts["start"], beat=beat), digests
 
 
-def examine_audio(path: str, *, start: float, beat: Beat) -> dict[str, Any]:
+def examine_audio(file: OpenedFile, *, start: float, beat: Beat) -> dict[str, Any]:
     """Whether there is sound, from when to when in seconds after the first frame, and how loud."""
-    sound = Sound(path, rate=AUDIO_RATE)
+    sound = Sound(file, rate=AUDIO_RATE)
     samples, peak = 0, 0.0
     for block in sound.blocks():
         samples += len(block)
@@ -74,11 +76,11 @@ def examine_audio(path: str, *, start: float, beat: Beat) -> dict[str, Any]:
     return facts | {"audio_failures": len(sound.failures)}
 
 
-def compare_decord(path: str, *, digests: list[int], beat: Beat) -> str:
+def compare_decord(file: OpenedFile, *, digests: list[int], beat: Beat) -> str:
     """How decord's frames differ from PyAV's; nothing when every pixel of every frame is equal."""
     seen = 0
     try:
-        for number, pixels in enumerate(decord.read(path, wanted=list(range(len(digests) + 1)), threads=1)):
+        for number, pixels in enumerate(decord.read(file, wanted=list(range(len(digests) + 1)), threads=1)):
             beat()
             if number >= len(digests):
                 return f"decord shows more frames than the {len(digests)} there are"
@@ -86,7 +88,7 @@ def compare_decord(path: str, *, digests: list[int], beat: Beat) -> str:
                 return f"decord shows other pixels in frame {number}"
             seen = number + 1
     except DecodeError as error:
-        return error.message.replace(f" '{path}'", "")
+        return error.message.replace(f" '{file.path}'", "")
     return "" if seen == len(digests) else f"decord shows {seen} frames of {len(digests)}"
 
 
@@ -106,16 +108,17 @@ def _objection(facts: dict[str, Any]) -> str:
 
 def _header(container: Any, stream: Any, frame: Any) -> dict[str, Any]:
     """What the file says about itself."""
-    rate = float(stream.average_rate or stream.guessed_rate or FALLBACK_RATE)
+    rate = finite(float(stream.average_rate or stream.guessed_rate or FALLBACK_RATE)) or FALLBACK_RATE
     last = float(frame.duration * frame.time_base) if frame.duration and frame.time_base else 0.0
     return {
         "rate": rate,
-        "last": last,  # seconds that the last frame is shown
+        "last": finite(last) or 0.0,  # seconds that the last frame is shown
         "header": stream.frames,
         "entries": len(stream.index_entries),
         "size": max(container.size, 0),
         "video_streams": len(container.streams.video),
         "stream": stream.index,
+        **stated_end(container, stream),
     }
 
 
@@ -126,15 +129,21 @@ def _tally(tally: pyav.Tally) -> dict[str, Any]:
 
 def _times(stamps: list[float | None], *, rate: float, last: float) -> dict[str, Any]:
     """Seconds from the first frame, never decreasing; a frame without a time follows its neighbour at the rate."""
+    known = [finite(time) for time in stamps]
     shown: list[float] = []
-    for time in stamps:
+    for time in known:
         shown.append(time if time is not None else (shown[-1] + 1 / rate if shown else 0.0))
     times = np.array(shown) - shown[0]
     ordered = np.maximum.accumulate(times)
-    missing = sum(time is None for time in stamps)
+    missing = sum(time is None for time in known)
     repaired = missing + int((ordered != times).sum())
     duration = float(ordered[-1]) + (last or 1 / rate)
     return {"times": ordered.tolist(), "start": shown[0], "duration": duration, "repaired_times": repaired}
+
+
+def finite(value: float | None) -> float | None:
+    """A number, or nothing: a broken time base gives times that are none, which JSON cannot hold."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _digest(pixels: np.ndarray) -> int:

@@ -6,10 +6,13 @@ from typing import Any
 
 from pipeline.index import VideoRow
 
+# seconds by which a whole file may end before what it states of the picture, and of everything in it
+PICTURE_TOLERANCE, TOLERANCE = 0.1, 0.5
 SMALLEST_PACKET = 8  # bytes; a header that promises more frames than the file could hold is not believed
 WARNINGS = {
     "damaged": "packets failed to decode, or frames were repaired by guessing",
     "frames-lost": "the file promises more frames than could be decoded",
+    "truncated": "the file says that it lasts longer than what could be decoded",
     "header-count": "the header states another number of frames than there are",
     "times-repaired": "frames had no time, or a time before that of the frame shown earlier",
     "several-streams": "the file has several video streams; the largest is used",
@@ -50,6 +53,17 @@ def frames_lost(facts: dict[str, Any]) -> int:
     return max(0, promised - facts["discarded"] - facts["frames"])
 
 
+def seconds_missing(facts: dict[str, Any]) -> float:
+    """Between the last frame and the end that the file states; the sound may last longer than the picture."""
+    ends, sound_ends = facts["duration"], facts["audio_end"]
+    frame = 1 / facts["rate"]
+    stated = facts["picture_ends"] - facts["start"]
+    if stated - ends > max(PICTURE_TOLERANCE, 2 * frame):
+        return stated - ends
+    stated = facts["all_ends"] - facts["start"]
+    return stated - ends if stated - max(ends, sound_ends) > max(TOLERANCE, 2 * frame) else 0.0
+
+
 def _is_damaged(facts: dict[str, Any]) -> bool:
     return bool(facts["failures"] or facts["corrupt_frames"] or facts["corrupt_packets"])
 
@@ -62,6 +76,10 @@ def _warnings(facts: dict[str, Any], lost: int) -> dict[str, str]:
         found["damaged"] = f"{packets}, {facts['corrupt_frames']} frames were repaired by guessing"
     if lost:
         found["frames-lost"] = f"{lost} of {frames + lost} could not be decoded"
+    if not lost and (missing := seconds_missing(facts)):
+        ends, rate = facts["start"] + facts["duration"], facts["rate"]
+        about = f"the last {missing:.2f} s are missing, about {round(missing * rate)} frames"
+        found["truncated"] = f"the file says that it lasts {ends + missing:.2f} s, it ends at {ends:.2f} s: {about}"
     if header and header - facts["discarded"] not in (frames, frames + lost):
         found["header-count"] = f"the header states {header} frames, {frames} were decoded"
     if facts["repaired_times"]:

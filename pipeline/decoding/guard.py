@@ -22,6 +22,7 @@ from pipeline.core import DecodeError
 from pipeline.decoding.arena import Arena, Region
 from pipeline.decoding.channel import Channel
 from pipeline.decoding.limits import Limits
+from pipeline.decoding.opening import OpenedFile
 
 PROGRAM = (sys.executable, "-m", "pipeline.decoding.child")
 START_SECONDS = 60.0  # a loaded machine may take long to import the libraries
@@ -58,10 +59,16 @@ class Guard:
         _all.add(self)
         self._receive(START_SECONDS, path="")
 
-    def request(self, operation: str, *, path: str, region: Region | None = None, **details: Any) -> Iterator[Any]:
-        """Messages of an operation. Leaving early stops the child; time between messages is the caller's own."""
+    def request(
+        self, operation: str, *, path: str, file: OpenedFile | None = None, region: Region | None = None, **details: Any
+    ) -> Iterator[Any]:
+        """Messages of an operation. Leaving early stops the child; time between messages is the caller's own.
+
+        The child reads the open `file`, which is hashed here; without one it opens `path` itself.
+        """
         context = {"limits": asdict(self.limits), "folder": str(Path.cwd())}  # the child may be older than a chdir
-        self._send({"operation": operation, "path": path, **context, **details}, path=path)
+        descriptor = None if file is None else file.descriptor
+        self._send({"operation": operation, "path": path, **context, **details}, path=path, file=descriptor)
         budget = self.limits.timeout
         finished = False
         try:
@@ -144,9 +151,9 @@ class Guard:
             slots = [region.returned.popleft() for _ in range(len(region.returned))]
             self._send(slots, path=path)
 
-    def _send(self, message: Any, *, path: str) -> None:
+    def _send(self, message: Any, *, path: str, file: int | None = None) -> None:
         try:
-            self._channel.send(message)
+            self._channel.send(message, file=file)
         except TimeoutError:
             raise self._expired(path) from None
         except ConnectionError:

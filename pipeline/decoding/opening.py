@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.core import DecodeError
@@ -19,6 +20,19 @@ _KINDS = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
 }
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """An open regular file: whoever reads it by its name reads the same one, whatever becomes of its path."""
+
+    path: str  # for messages
+    descriptor: int
+
+    @property
+    def name(self) -> str:
+        """One that no decoder can misread as a protocol, an option or a pattern of pictures."""
+        return str(_DESCRIPTORS / str(self.descriptor))
 
 
 def require_regular_file(path: str) -> int:
@@ -36,8 +50,7 @@ def require_regular_file(path: str) -> int:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[str]:
-    """A name of the open file that no decoder can misread as a protocol, an option or a pattern of pictures."""
+def opened(path: str) -> Iterator[OpenedFile]:
     require_regular_file(path)
     try:
         # not blocking: the path may have become a fifo since it was looked at
@@ -47,7 +60,7 @@ def opened(path: str) -> Iterator[str]:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise DecodeError("not-a-file", f"'{path}' is no longer a regular file")
-        yield str(_DESCRIPTORS / str(descriptor))
+        yield OpenedFile(path, descriptor)
     finally:
         os.close(descriptor)
 

@@ -19,6 +19,7 @@ from av.video.reformatter import VideoReformatter
 from pipeline.core import DecodeError
 from pipeline.decoding.container import decoded, opened_container, packets, video_stream
 from pipeline.decoding.limits import Limits
+from pipeline.decoding.opening import OpenedFile
 
 _UNIT = 1 << 16  # display matrices are 16.16 fixed point
 
@@ -63,7 +64,10 @@ class Turn:
 
 def turn_of(frame: av.VideoFrame) -> Turn:
     """Right angles only: any other matrix is not a rotation that video files use, and is left alone."""
-    matrix = _display_matrix(frame)
+    try:
+        matrix = _display_matrix(frame)
+    except ValueError:  # PyAV refuses to list side data of a kind it does not know (Exif, the views of MV-HEVC)
+        return Turn(quarters=frame.rotation // 90 % 4 if frame.rotation % 90 == 0 else 0)
     if matrix is None or sorted(np.abs(matrix[[0, 1, 3, 4]]).tolist()) != [0, 0, _UNIT, _UNIT]:
         return Turn()
     a, b, c, d = (np.sign(matrix[[0, 1, 3, 4]]).astype(int)).tolist()
@@ -88,13 +92,13 @@ def frames_in_order(container: Any, stream: Any, *, path: str, threads: int, tal
             yield frame
 
 
-def read(path: str, *, wanted: list[int], limits: Limits, threads: int) -> Iterator[np.ndarray | None]:
+def read(file: OpenedFile, *, wanted: list[int], limits: Limits, threads: int) -> Iterator[np.ndarray | None]:
     """From the first frame to the last wanted one: RGB for the wanted ones, None for the others."""
     targets = set(wanted)
     converter: RgbConverter | None = None
-    with opened_container(path) as container:
-        stream = video_stream(container, path=path, limits=limits)
-        frames = frames_in_order(container, stream, path=path, threads=threads, tally=Tally())
+    with opened_container(file) as container:
+        stream = video_stream(container, path=file.path, limits=limits)
+        frames = frames_in_order(container, stream, path=file.path, threads=threads, tally=Tally())
         for number, frame in enumerate(islice(frames, max(wanted) + 1)):
             converter = converter or RgbConverter(turn_of(frame), frame.width, frame.height)
             yield converter.rgb(frame) if number in targets else None

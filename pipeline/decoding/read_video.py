@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,13 @@ from pipeline.core import DecodeError, printable
 from pipeline.decoding.arena import slots_for
 from pipeline.decoding.guard import borrowed_guard
 from pipeline.decoding.limits import Limits
-from pipeline.decoding.opening import require_regular_file
+from pipeline.decoding.opening import OpenedFile, opened
 from pipeline.index import VideoRow
 from pipeline.remote import at_hand
 
 DEFAULT_LIMITS = Limits()
 DENSE = 2  # decord reads at least every second frame; it converts all it passes, PyAV only the wanted ones
-_DECORD_FAULTS = frozenset({"crash", "timeout", "memory", "no-frames"})
+_DECORD_FAULTS = frozenset({"crash", "timeout", "memory", "no-frames", "unsupported"})
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,15 @@ class Audio:
     warnings: tuple[str, ...] = ()
 
 
-def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
-    """Facts from decoding a file completely, with `backend` and `why`; a DecodeError when it cannot be used."""
+def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS, file: OpenedFile | None = None) -> dict[str, Any]:
+    """Facts from decoding a file completely, with `backend` and `why`; a DecodeError when it cannot be used.
+
+    Here and below, `file` is what `path` was opened as before: for a caller who must know which bytes were read.
+    """
     facts: dict[str, Any] = {}
     try:
-        with at_hand(path) as local, borrowed_guard(limits) as guard:
-            require_regular_file(local)
-            for message in guard.request("examine", path=local):
+        with _given_or_opened(file, path) as here, borrowed_guard(limits) as guard:
+            for message in guard.request("examine", path=here.path, file=here):
                 facts |= message.pop("facts", {}) | message
     except DecodeError as error:
         if facts.pop("trying", None) is None:  # PyAV itself failed
@@ -53,7 +55,12 @@ def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS) -> dict[str, An
 
 
 def read_frames(
-    row: VideoRow, indices: Sequence[int] | np.ndarray, *, limits: Limits = DEFAULT_LIMITS, threads: int = 1
+    row: VideoRow,
+    indices: Sequence[int] | np.ndarray,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    threads: int = 1,
+    file: OpenedFile | None = None,
 ) -> Iterator[np.ndarray]:
     """uint8 RGB (H, W, 3) of the frames in `indices`: sorted, each once, from the backend the index chose.
 
@@ -65,29 +72,33 @@ def read_frames(
     _require_inside(row, wanted)
     is_dense = bool(wanted) and len(wanted) * DENSE > wanted[-1]
     backend = row.backend if is_dense else "pyav"
-    with _at_hand(row) as here:
+    with _given_or_opened(file, row.path) as here:
         given = 0
         try:
-            for frame in _frames(here, wanted, backend=backend, limits=limits, threads=threads):
+            for frame in _frames(here, row, wanted, backend=backend, limits=limits, threads=threads):
                 given += 1
                 yield frame
         except DecodeError as error:
             if backend != "decord" or error.reason not in _DECORD_FAULTS:
                 raise
-            yield from _frames(here, wanted[given:], backend="pyav", limits=limits, threads=threads)
+            yield from _frames(here, row, wanted[given:], backend="pyav", limits=limits, threads=threads)
 
 
-def read_audio(row: VideoRow, rate: int = 16000, *, limits: Limits = DEFAULT_LIMITS) -> Audio:
+def read_audio(
+    row: VideoRow, rate: int = 16000, file: OpenedFile | None = None, *, limits: Limits = DEFAULT_LIMITS
+) -> Audio:
     """The sound of a video as float32 mono at `rate`; sample 0 belongs to the first frame."""
-    with _at_hand(row) as here, borrowed_guard(limits) as guard:
+    with _given_or_opened(file, row.path) as here, borrowed_guard(limits) as guard:
         offset = guard.arena.clear()
-        (facts,) = guard.request("audio", path=here.path, rate=rate, offset=offset)
+        (facts,) = guard.request("audio", path=here.path, file=here, rate=rate, offset=offset)
         samples = guard.arena.floats(offset, count=facts["samples"])
         guard.arena.clear()
     return _placed(samples, facts, rate=rate, picture_start=row.start)
 
 
-def _frames(row: VideoRow, wanted: list[int], *, backend: str, limits: Limits, threads: int) -> Iterator[np.ndarray]:
+def _frames(
+    file: OpenedFile, row: VideoRow, wanted: list[int], *, backend: str, limits: Limits, threads: int
+) -> Iterator[np.ndarray]:
     if not wanted:
         return
     shape = (row.height, row.width, 3)
@@ -96,7 +107,8 @@ def _frames(row: VideoRow, wanted: list[int], *, backend: str, limits: Limits, t
         region = guard.arena.place(slots=slots_for(math.prod(shape)), slot_bytes=math.prod(shape))
         messages = guard.request(
             "frames",
-            path=row.path,
+            path=file.path,
+            file=file,
             region=region,
             backend=backend,
             wanted=wanted,
@@ -115,11 +127,13 @@ def _frames(row: VideoRow, wanted: list[int], *, backend: str, limits: Limits, t
 
 
 @contextmanager
-def _at_hand(row: VideoRow) -> Iterator[VideoRow]:
-    """The row with the path of a regular file of this machine."""
-    with at_hand(row.path) as local:
-        require_regular_file(local)
-        yield replace(row, path=local)
+def _given_or_opened(file: OpenedFile | None, path: str) -> Iterator[OpenedFile]:
+    """The caller's open file, or the regular file or URL at `path`, opened here."""
+    if file is not None:
+        yield file
+        return
+    with at_hand(path) as local, opened(local) as here:
+        yield here
 
 
 def _is_damaged(row: VideoRow) -> bool:

@@ -12,32 +12,38 @@ import numpy as np
 import torch
 
 from extractors.base import AudioExtractor
-from pipeline.decoding import Audio, read_audio
+from pipeline.decoding import Audio, OpenedFile, read_audio
 from pipeline.extraction import sampling
 from pipeline.extraction.forward_pass import batch_of, forward_batch
 from pipeline.index import VideoRow
 from pipeline.params import Sampling
 from pipeline.store import Rows
 
+EDGE = 0.1  # seconds, beyond what resampling and rounding move the ends of a sound by
 AudioRows = tuple[dict[str, np.ndarray], Rows]
 
 
 def extract_audio(
-    extractors: Sequence[AudioExtractor], rules: Sequence[Sampling], *, row: VideoRow, times: np.ndarray
+    extractors: Sequence[AudioExtractor],
+    rules: Sequence[Sampling],
+    *,
+    row: VideoRow,
+    times: np.ndarray,
+    file: OpenedFile | None = None,
 ) -> list[AudioRows]:
     """Extractors of one rate: the sound is decoded and resampled once."""
-    audio = audio_of(row, rate=extractors[0].rate)
+    audio = audio_of(row, rate=extractors[0].rate, file=file)
     return [
         audio_rows(extractor, audio, rule=rule, times=times, duration=row.duration)
         for extractor, rule in zip(extractors, rules, strict=True)
     ]
 
 
-def audio_of(row: VideoRow, *, rate: int) -> Audio:
+def audio_of(row: VideoRow, *, rate: int, file: OpenedFile | None = None) -> Audio:
     """Sound from the first frame on; a video that is known to have none is not opened."""
     if row.audio != "present":
         return Audio(np.empty(0, np.float32), rate, row.audio, 0.0, 0.0)
-    return read_audio(row, rate)
+    return read_audio(row, rate, file)
 
 
 def sound_state(row: VideoRow) -> str:
@@ -86,6 +92,20 @@ def row_table(
     first_audible, last_audible = sampling.frames_between(times, from_, until)
     valid = np.where(until - from_ > sampling.CLOCK_TOLERANCE, last_audible - first_audible + 1, 0)
     return Rows(first_frame=first, last_frame=last, start=start, end=end, valid=valid)
+
+
+def are_rows_of(rows: Rows, extractor: AudioExtractor, rule: Sampling, *, row: VideoRow, times: np.ndarray) -> bool:
+    """Whether rows are those that the index gives; where sound begins and ends it knows to a few samples only."""
+    starts = window_starts(extractor, rule, duration=row.duration)
+
+    def table(slack: float) -> dict[str, np.ndarray]:
+        audible = (row.audio_start - slack, row.audio_end + slack)
+        return row_table(starts, extractor, times=times, duration=row.duration, audible=audible).columns()
+
+    found, least, most = rows.columns(), table(-EDGE), table(EDGE)
+    if any(not np.array_equal(found[name], most[name]) for name in ("first_frame", "last_frame", "start", "end")):
+        return False
+    return bool(np.all((least["valid"] <= found["valid"]) & (found["valid"] <= most["valid"])))
 
 
 def cut(samples: np.ndarray, start: int, *, length: int) -> np.ndarray:

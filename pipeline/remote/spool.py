@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -80,7 +81,8 @@ def _link(path: str, facts: Facts, copy: Path, own: Path) -> None:
         if not facts.version or not copy.is_file():
             _fetch(path, facts, copy)
         with suppress(FileNotFoundError):
-            os.utime(copy)  # the last use, by which room is made
+            # the last use, by which room is made; the time of change stays, by which a reader sees that nothing did
+            os.utime(copy, ns=(time.time_ns(), copy.stat().st_mtime_ns))
             own.hardlink_to(copy)
             return
     raise DecodeError("unreadable", f"'{path}': its copy vanished; raise {LIMIT}")
@@ -103,7 +105,7 @@ def _make_room(size: int) -> None:
     atomic.sweep(spool_folder())
     for copy in spool_folder().glob("[!.]*"):  # what begins with a dot is still being fetched by somebody
         with suppress(FileNotFoundError):
-            kept.append((copy.stat().st_mtime, copy.stat().st_size, copy))
+            kept.append((copy.stat().st_atime, copy.stat().st_size, copy))
     kept = sorted(each for each in kept if each[2].is_file())
     total = sum(bytes_ for _, bytes_, _ in kept)
     while kept and total + size > _limit():

@@ -39,5 +39,12 @@ def name_process(_: Session, __: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"process": os.getpid()}
 
 
+def raise_error(_: Session, __: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What PyAV raises over side data that it does not know."""
+    raise ValueError("31 is not a valid Type\nand more lines")
+    yield {}
+
+
 if __name__ == "__main__":
-    main(OPERATIONS | {"hang": hang, "abort": abort, "fill": fill, "quit": quit_now, "name": name_process})
+    rogue = {"hang": hang, "abort": abort, "fill": fill, "quit": quit_now, "name": name_process, "raise": raise_error}
+    main(OPERATIONS | rogue)
