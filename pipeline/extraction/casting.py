@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.store import Failure, VideoFeatures, not_finite
 
 
-def cast(arrays: Mapping[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
+def as_dtype(arrays: Mapping[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
     """What float16 cannot hold becomes infinity, which `unusable` tells of."""
     with np.errstate(over="ignore"):
         return {name: array.astype(dtype) for name, array in arrays.items()}

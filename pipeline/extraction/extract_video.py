@@ -18,7 +18,7 @@ from pipeline.core import DecodeError, record_sha256
 from pipeline.decoding import Limits, OpenedFile, held, read_frames
 from pipeline.extraction import audio_features
 from pipeline.extraction.build_extractor import Task, extractor_of
-from pipeline.extraction.casting import cast, unusable
+from pipeline.extraction.casting import as_dtype, unusable
 from pipeline.extraction.forward_pass import forward_all
 from pipeline.extraction.sampling import SampledRows, sample
 from pipeline.index import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
@@ -130,7 +130,7 @@ class ExtractVideo:
             outputs = forward_all(extractors, read_frames(row, rows.needed, file=file), rows=rows)
             found = [(arrays, row_table(rows)) for arrays in outputs]
         return [
-            VideoFeatures(tensors=cast(arrays, task.params.dtype), rows=rows)
+            VideoFeatures(tensors=as_dtype(arrays, task.params.dtype), rows=rows)
             for task, (arrays, rows) in zip(group, found, strict=True)
         ]
 
