@@ -5,7 +5,7 @@ from __future__ import annotations
 STORE = "tests/store/test_format.py tests/store/test_tensors.py tests/store/test_store.py"
 
 TESTS = {  # module -> files and folders of tests, in the order in which they run
-    "pipeline/core/atomic.py": "tests/core/test_atomic.py",
+    "pipeline/core/atomic.py": "tests/core/test_unfinished.py tests/core/test_atomic.py",
     "pipeline/core/hashing.py": "tests/store/test_tensors.py tests/store/test_format.py",
     "pipeline/corpus/vocabulary.py": "tests/corpus",
     "pipeline/index/video_index.py": "tests/index",
@@ -25,8 +25,8 @@ TESTS = {  # module -> files and folders of tests, in the order in which they ru
     "pipeline/metrics/bleu.py": "tests/metrics/test_scorers.py tests/metrics/test_rewards.py",
     "pipeline/metrics/cider.py": "tests/metrics/test_scorers.py tests/metrics/test_rewards.py",
     "pipeline/metrics/rouge.py": "tests/metrics/test_scorers.py",
-    "pipeline/evaluation/bootstrap.py": "tests/metrics/test_bootstrap.py tests/metrics/test_statistics.py",
-    "models/parts/layers.py": "tests/models/test_layers.py tests/models/test_masking.py",
+    "pipeline/evaluation/bootstrap.py": "tests/metrics/test_resampling.py tests/metrics/test_bootstrap.py",
+    "models/parts/layers.py": "tests/models/test_attention_layers.py tests/models/test_layers.py",
     "models/parts/top_down.py": "tests/models/test_top_down.py tests/models/test_vatex.py",
     "models/parts/gumbel.py": "tests/models/test_gumbel.py tests/models/test_g2l.py",
     "extractors/parts/windows.py": "tests/extractors/test_windows.py",
