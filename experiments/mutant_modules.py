@@ -15,9 +15,9 @@ TESTS = {  # module -> files and folders of tests, in the order in which they ru
     "pipeline/store_tools/verify_store.py": "tests/store/test_row_tables.py tests/store/test_damage.py",
     "pipeline/cache/feature_cache.py": "tests/cache tests/store/test_cache.py",
     "pipeline/extraction/sampling.py": "tests/extraction/test_sampling.py tests/extraction/test_sampling_rules.py",
-    "pipeline/extraction/forward_pass.py": "tests/extraction/test_forward_pass.py tests/extraction/test_prefetch.py",
+    "pipeline/extraction/forward_pass.py": "tests/extraction/test_batching.py tests/extraction/test_forward_pass.py",
     "pipeline/extraction/fingerprint.py": "tests/store/test_fingerprint.py",
-    "pipeline/captioner/batches.py": "tests/captioner/test_batches.py tests/captioner",
+    "pipeline/captioner/batches.py": "tests/captioner/test_training_pairs.py tests/captioner/test_batches.py",
     "pipeline/captioner/search.py": "tests/captioner/test_search.py tests/captioner",
     "pipeline/captioner/teacher_forcing.py": "tests/captioner/test_teacher_forcing.py tests/captioner",
     "pipeline/training/schedules.py": "tests/training/test_schedules.py",
@@ -32,4 +32,55 @@ TESTS = {  # module -> files and folders of tests, in the order in which they ru
     "extractors/parts/windows.py": "tests/extractors/test_windows.py",
 }
 
-EQUIVALENT: tuple[tuple[str, str, str, str], ...] = ()  # (module, line before, line after, why nothing changes)
+TOP_K = "return gumbel_top_k(weights.detach(), mask, count=count, temperature={}, noise=False, backward_temperature={})"
+
+EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (  # (module, line before, line after, why nothing changes)
+    (
+        "pipeline/extraction/sampling.py",
+        "if sampling.window is not None and sampling.stride is not None:",
+        "if sampling.window is not None or sampling.stride is not None:",
+        "params take both or none",
+    ),
+    (
+        "pipeline/extraction/forward_pass.py",
+        "first = min(self.open[0]) if self.open else number + 1",
+        "first = min(self.open[0]) if self.open else number + 2",
+        "no frame after `number` has been prepared: both let go of all",
+    ),
+    (
+        "pipeline/captioner/search.py",
+        "for position in range(search.max_words + 1):",
+        "for position in range(search.max_words + 2):",
+        "at position `max_words` every beam has ended, or has probability zero and stays so",
+    ),
+    (
+        "pipeline/evaluation/bootstrap.py",
+        "BLOCK = 1 << 23",
+        "BLOCK = 2 << 23",
+        "decides memory only: blocks change no draw (test_the_seed_decides_and_blocks_do_not)",
+    ),
+    (
+        "pipeline/evaluation/bootstrap.py",
+        "BLOCK = 1 << 23",
+        "BLOCK = 1 << 24",
+        "decides memory only: blocks change no draw (test_the_seed_decides_and_blocks_do_not)",
+    ),
+    (
+        "pipeline/evaluation/bootstrap.py",
+        "size = max(1, BLOCK // max(1, videos))",
+        "size = max(1, BLOCK // max(2, videos))",
+        "of one video the blocks are half as large, and blocks change no draw",
+    ),
+    (
+        "models/parts/gumbel.py",
+        TOP_K.format("1.0", "1.0"),
+        TOP_K.format("2.0", "1.0"),
+        "with a backward temperature the other one is not read",
+    ),
+    (
+        "models/parts/gumbel.py",
+        TOP_K.format("1.0", "1.0"),
+        TOP_K.format("1.0", "2.0"),
+        "the choice is one-hot, and through detached weights there is no gradient",
+    ),
+)

@@ -48,6 +48,15 @@ def test_two_that_tie_share_both_choices() -> None:
     torch.testing.assert_close(chosen[0, 0], torch.tensor([0.5, 0.5, 0.0]))
 
 
+def test_what_was_partly_chosen_weighs_that_much_less() -> None:
+    """At temperature 1 all of each weight is taken at first: the first row is out, and nothing is left of the others."""
+    weights = torch.tensor([[0.6, 0.3, 0.1]])
+
+    chosen = gumbel_top_k(weights, torch.ones(1, 3, dtype=torch.bool), count=2, temperature=1.0, noise=False)
+
+    torch.testing.assert_close(chosen[0], torch.tensor([[0.6, 0.3, 0.1], [0.0, 0.5, 0.5]]))
+
+
 @pytest.mark.parametrize("backward", [None, 0.5])
 def test_the_temperature_divides_the_logarithms(backward: float | None) -> None:
     """At temperature 1/2 the first choice is by the squares of the weights, in value or, straight through, in slope."""
