@@ -49,12 +49,15 @@ def test_two_that_tie_share_both_choices() -> None:
 
 
 def test_what_was_partly_chosen_weighs_that_much_less() -> None:
-    """At temperature 1 all of each weight is taken at first: the first row is out, and nothing is left of the others."""
+    """At temperature 1/2 choices go by squares; the first row is out then, of the others a part is left."""
     weights = torch.tensor([[0.6, 0.3, 0.1]])
 
-    chosen = gumbel_top_k(weights, torch.ones(1, 3, dtype=torch.bool), count=2, temperature=1.0, noise=False)
+    first, second = gumbel_top_k(weights, torch.ones(1, 3, dtype=torch.bool), count=2, temperature=0.5, noise=False)[0]
 
-    torch.testing.assert_close(chosen[0], torch.tensor([[0.6, 0.3, 0.1], [0.0, 0.5, 0.5]]))
+    torch.testing.assert_close(first, torch.tensor([0.36, 0.09, 0.01]) / 0.46)
+    left = [0.3 - 0.09 / 0.46, 0.1 - 0.01 / 0.46]
+    squares = torch.tensor([0.0, left[0] ** 2, left[1] ** 2])
+    torch.testing.assert_close(second, squares / squares.sum())
 
 
 @pytest.mark.parametrize("backward", [None, 0.5])
