@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 STORE = "tests/store/test_format.py tests/store/test_tensors.py tests/store/test_store.py"
+FORWARD = "tests/extraction/test_batching.py tests/extraction/test_prefetch.py"
 
 TESTS = {  # module -> files and folders of tests, in the order in which they run
     "pipeline/core/atomic.py": "tests/core/test_unfinished.py tests/core/test_atomic.py",
@@ -15,7 +16,7 @@ TESTS = {  # module -> files and folders of tests, in the order in which they ru
     "pipeline/store_tools/verify_store.py": "tests/store/test_row_tables.py tests/store/test_damage.py",
     "pipeline/cache/feature_cache.py": "tests/cache tests/store/test_cache.py",
     "pipeline/extraction/sampling.py": "tests/extraction/test_sampling.py tests/extraction/test_sampling_rules.py",
-    "pipeline/extraction/forward_pass.py": "tests/extraction/test_batching.py tests/extraction/test_forward_pass.py",
+    "pipeline/extraction/forward_pass.py": f"{FORWARD} tests/extraction/test_forward_pass.py",
     "pipeline/extraction/fingerprint.py": "tests/store/test_fingerprint.py",
     "pipeline/captioner/batches.py": "tests/captioner/test_training_pairs.py tests/captioner/test_batches.py",
     "pipeline/captioner/search.py": "tests/captioner/test_search.py tests/captioner",
