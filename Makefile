@@ -10,7 +10,7 @@ export DVC_NO_ANALYTICS := 1
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format lock bench clean
+.PHONY: help setup demo test test-all lint format lock bench mutants clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ lock: setup ## resolve pyproject.toml into requirements.lock
 
 bench: setup ## print the measured ratios of benchmarks/
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+mutants: setup ## would the tests notice? 100 small random changes, each against the tests of its module
+	@$(BIN)/python -m experiments.mutants
 
 clean: ## remove everything that was made (keeps .venv and weights)
 	@rm -rf .cache .dvc/cache .dvc/tmp data runs predictions evaluation report metrics tables logs metrics.json dvc.lock dvc_plots

@@ -133,3 +133,36 @@ def test_unknown_words_are_read_but_never_said() -> None:
     teacher_forced(model, {"video": torch.zeros(1, 2)}, torch.tensor([[UNK, 5, EOS]]))
 
     assert model.shown == [[BOS], [UNK], [5]]
+
+
+def test_right_words_and_plain_likelihood_unless_told() -> None:
+    model = Parrot(8).eval()
+    context = context_of(model)
+
+    read = context.score(context.state)
+
+    assert model.shown == [[BOS] * 3, [5, 6, 4], [6, 4], [7]]
+    assert read.loss.tolist() == read.nll.tolist() == pytest.approx([100.0, 200.0, 150.0], abs=1e-3)
+
+
+def test_no_own_word_is_drawn_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draw more would give every later one another number."""
+    drawn: list[int] = []
+    draw = torch.multinomial
+
+    def counted(weights: Tensor, count: int) -> Tensor:
+        drawn.append(len(weights))
+        return draw(weights, count)
+
+    monkeypatch.setattr(torch, "multinomial", counted)
+    teacher_forced(Parrot(8).eval(), state(), CAPTIONS, own_words=0.5)
+
+    assert drawn == [3, 3, 2]  # after the last word, of one caption, none
+
+
+def test_captions_without_a_word_only_end() -> None:
+    model = Parrot(EOS).eval()
+    read = caption_loss(teacher_forced(model, state(), torch.full((3, 1), EOS)), 3)
+
+    assert model.shown == [[BOS] * 3]
+    assert read.nll.tolist() == pytest.approx([0.0] * 3, abs=1e-6)

@@ -80,6 +80,25 @@ def test_what_makes_the_items_is_closed_when_nobody_wants_more() -> None:
     assert closed == ["prefetch_0"]
 
 
+def test_what_is_being_made_is_finished_before_its_maker_is_closed() -> None:
+    """A generator that runs cannot be closed from another thread: the order of one thread is what makes it safe."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def items() -> Generator[int, None, None]:
+        yield 1
+        begun.set()
+        go_on.wait(60)
+        yield 2
+
+    maker = items()
+    with closing(prefetch(maker)) as each:
+        next(each)
+        assert begun.wait(60)
+        threading.Timer(0.2, go_on.set).start()
+
+    assert maker.gi_frame is None  # closed, and not merely forgotten
+
+
 def test_arithmetic_in_the_thread_has_as_many_threads_as_outside() -> None:
     """Workers share the cores: a second thread must not start a team of its own."""
     before = torch.get_num_threads()

@@ -12,7 +12,7 @@ from torch import nn
 
 from extractors.base import ExtractorError, UnknownOutputError, require_network, require_outputs
 from extractors.parts.resizing import Resizing
-from extractors.parts.windows import Preparation, tapped, without_prefix
+from extractors.parts.windows import Preparation, WindowExtractor, tapped, without_prefix
 
 NOT_ANTIALIASED = Resizing(method="torch_float", antialias=False)
 PLAIN = Preparation(resize=112, crop=112, mean=(0.0, 0.0, 0.0))
@@ -40,6 +40,43 @@ def test_mean_and_deviation_are_on_the_scale_of_pixels() -> None:
     prepared = prepare(np.full((8, 8, 3), 100, np.uint8))
 
     assert prepared[:, 3, 4].tolist() == [45.0, 20.0, 14.0]
+
+
+def test_without_a_deviation_the_scale_of_pixels_stays() -> None:
+    prepared = Preparation(resize=8, crop=8, mean=(10.0, 20.0, 30.0))(np.full((8, 8, 3), 100, np.uint8))
+
+    assert prepared[:, 3, 4].tolist() == [90.0, 80.0, 70.0]
+
+
+class FirstFrame(nn.Module):
+    """Yields the clip of its first colour, and then the mean colour of all frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.Conv3d(3, 3, 1, bias=False)
+        self.mix.weight.data = torch.eye(3)[..., None, None, None]
+
+    def forward(self, clips: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+        mixed = self.mix(clips)
+        yield "map", mixed[:, :1]
+        yield "colour", mixed.mean((2, 3, 4))
+
+
+def test_windows_reach_the_network_colours_first_and_the_record_says_how_they_were_prepared() -> None:
+    preparation = Preparation(resize=8, crop=6, mean=(0.0, 0.0, 0.0))
+    extractor = WindowExtractor(
+        FirstFrame(), preparation=preparation, outputs=["colour", "map"], window=4, device="cpu"
+    )
+    frames = [np.full((8, 8, 3), (10 * number, 1, 2), np.uint8) for number in range(4)]
+    batch = torch.stack([extractor.prepare(frame) for frame in frames])[None]
+
+    assert extractor.outputs == {"colour": (3,), "map": (4, 6, 6, 1)}
+    found = extractor(batch)
+    assert found["colour"][0].tolist() == [15.0, 1.0, 2.0]
+    assert found["map"][0, :, 2, 3, 0].tolist() == [0.0, 10.0, 20.0, 30.0]
+    said = extractor.preprocessing
+    assert (said["resize"], said["crop"], said["std"], said["scale"]) == (8, 6, (1.0, 1.0, 1.0), "0..255")
+    assert "resizing" not in said
 
 
 def test_a_size_ignores_the_pictures_shape_and_antialiasing_can_be_left_out() -> None:

@@ -76,3 +76,32 @@ def test_times_of_another_index_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "times.npy", np.zeros(7))
     with pytest.raises(InputError, match=r"holds 7 times, the rows have 5 frames"):
         read_index(tmp_path)
+
+
+def test_what_a_row_need_not_say_is_nothing(tmp_path: Path) -> None:
+    """As in an index that was written before these columns were there."""
+    said = VideoRow(
+        id="a", path="a.mp4", sha256="00", frames=2, width=4, height=3, fps=25.0, duration=0.08, audio="absent",
+        backend="pyav", warnings=(),
+    )  # fmt: skip
+
+    assert (said.why, said.lost, said.start) == ("", 0, 0.0)
+    assert (said.audio_start, said.audio_end, said.audio_peak) == (0.0, 0.0, 0.0)
+
+
+def test_times_are_each_videos_own(tmp_path: Path) -> None:
+    rows = [
+        VideoRow(
+            id=name, path=name, sha256="00", frames=frames, width=4, height=3, fps=25.0, duration=1.0, audio="absent",
+            backend="pyav", warnings=(),
+        )
+        for name, frames in {"c": 3, "a": 1, "b": 2}.items()
+    ]  # fmt: skip
+    times = {"a": np.array([0.0]), "b": np.array([0.0, 0.5]), "c": np.array([0.0, 0.25, 0.75])}
+    write_index(tmp_path, rows, times=times)
+
+    index = read_index(tmp_path)
+
+    assert {name: index.times(name).tolist() for name in index.rows} == {
+        name: values.tolist() for name, values in times.items()
+    }

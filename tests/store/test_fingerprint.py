@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.core.hashing import record_sha256
 from pipeline.extraction.build_extractor import make_task
-from pipeline.extraction.fingerprint import fingerprint, video_record
+from pipeline.extraction.fingerprint import BATCH, CLIP_BATCH, GPU_TIMES, fingerprint, libraries, video_record
 from pipeline.store.provenance import differences
 from tests.store.making import toy
 
@@ -60,3 +60,33 @@ def test_the_content_and_its_decoder_decide_the_key() -> None:
 
 def test_preprocessing_comes_from_the_extractor_itself() -> None:
     assert make_task("toy", toy(), weights_sha256="random", device="cpu").record["preprocessing"] == {"scale": "0..1"}
+
+
+def test_features_of_before_are_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys of caches in use: a refactoring that moves them would throw weeks of GPU time away.
+
+    When numbers do change, `CODE` is raised, and these with it.
+    """
+    monkeypatch.setattr("pipeline.extraction.fingerprint.version", lambda _: "1.0")
+
+    frames = video_record(record(), sha256="ab" * 32, backend="pyav")
+    clips = video_record(
+        record(sampling={"window": 16, "stride": 8}, device="cuda:1"), sha256="ab" * 32, backend="pyav"
+    )
+
+    assert [record_sha256(each) for each in (frames, clips)] == [
+        "5c2e999fbd614628d3b2007f5cc040069b6ec307143c5ec633bb1cb1fa163f4e",
+        "a672eb25ba272b90f224437e11159eccb8e01ab08e125d8c003fae984e534162",
+    ]
+
+
+def test_rows_per_forward_pass_belong_to_the_bytes() -> None:
+    """On a CPU the same for every video: another number of rows moves last digits."""
+    assert (record()["extractor"]["batch"], BATCH, CLIP_BATCH, GPU_TIMES) == (8, 8, 1, 8)
+
+
+def test_libraries_are_those_that_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.extraction.fingerprint.version", lambda name: f"{name} 1")
+
+    assert sorted(libraries("resnet18", "eager")) == ["torch", "torchvision"]
+    assert sorted(libraries("timm:resnet18", "eager")) == ["timm", "torch", "torchvision"]
