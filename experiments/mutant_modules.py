@@ -10,7 +10,7 @@ TESTS = {  # module -> files and folders of tests, in the order in which they ru
     "pipeline/core/hashing.py": STORE,
     "pipeline/corpus/vocabulary.py": "tests/corpus",
     "pipeline/index/video_index.py": "tests/index",
-    "pipeline/store/manifest.py": f"{STORE} tests/store/test_store.py tests/store/test_damage.py",
+    "pipeline/store/manifest.py": f"{STORE} tests/store/test_row_tables.py tests/store/test_damage.py",
     "pipeline/store/tensor_file.py": f"{STORE} tests/store/test_damage.py",
     "pipeline/store/provenance.py": "tests/store/test_provenance.py",
     "pipeline/store_tools/verify_store.py": "tests/store/test_row_tables.py tests/store/test_damage.py",

@@ -166,3 +166,15 @@ def test_captions_without_a_word_only_end() -> None:
 
     assert model.shown == [[BOS] * 3]
     assert read.nll.tolist() == pytest.approx([0.0] * 3, abs=1e-6)
+
+
+@pytest.mark.parametrize(("draw", "shown"), [(0.25, [8, 8, 8]), (0.5, [5, 6, 4]), (0.75, [5, 6, 4])])
+def test_an_own_word_is_shown_when_the_draw_is_below_its_probability(
+    monkeypatch: pytest.MonkeyPatch, draw: float, shown: list[int]
+) -> None:
+    """Draws are in [0, 1): below, and not equal, is that often."""
+    model = Parrot(8).eval()
+    monkeypatch.setattr(torch, "rand", lambda size, **_: torch.full((size,), draw))
+    teacher_forced(model, state(), CAPTIONS, own_words=0.5)
+
+    assert model.shown[1] == shown

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline.core.errors import InputError
 from pipeline.store import Rows, VideoFeatures, read_manifest, shard_of, write_store
 from pipeline.store.manifest import write_manifest
 from pipeline.store_tools.verify_store import _row_complaints, verify
@@ -131,3 +132,19 @@ def test_a_column_of_another_length_is_told(tmp_path: Path, monkeypatch: pytest.
 
     (problem,) = verify(tmp_path / "store")
     assert problem.what == "rows.valid is (2,) int64, not (3,) int64"
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '["schema"]', "7", "null", '{"schema": 2}', "not JSON"])
+def test_a_description_that_is_none_is_damage(tmp_path: Path, text: str) -> None:
+    (tmp_path / "store.json").write_text(text)
+
+    assert [problem.what for problem in verify(tmp_path)] == [
+        f"{tmp_path / 'store.json'} is damaged: its checksum does not fit"
+    ]
+
+
+def test_a_description_of_another_time_says_so(tmp_path: Path) -> None:
+    (tmp_path / "store.json").write_text('{"schema": 1}')
+
+    with pytest.raises(InputError, match="has schema 1; this version reads schema 2"):
+        verify(tmp_path)
