@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Console, InputError, TooManyFailedError, named, write_json
-from pipeline.corpus import Corpus, Vocabulary, tokenize, write_corpus
+from pipeline.core import Console, InputError, TooManyFailedError, named, write_sealed_json
+from pipeline.corpus import Corpus, Vocabulary, tokenize, write_corpus, write_vocabulary
 from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import Match, match_videos, require_match
@@ -46,8 +46,8 @@ def assemble_captions(
         "could_not_be_decoded": len(unusable),
     }
     write_corpus(out, corpus)
-    write_json(out / "vocabulary.json", vocabulary.to_json())
-    write_json(out / "statistics.json", statistics)
+    write_vocabulary(out / "vocabulary.json", vocabulary)
+    write_sealed_json(out / "statistics.json", statistics)
     if categories is not None:
         _write_categories(categories, corpus.categories)
     _show(statistics, console)

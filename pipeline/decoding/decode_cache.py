@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from pipeline.core import TRANSIENT, DecodeError, atomic, cache_folder, file_sha256, record_sha256
+from pipeline.core import (
+    TRANSIENT,
+    DecodeError,
+    FramescribeError,
+    cache_folder,
+    file_sha256,
+    read_sealed_json,
+    record_sha256,
+    write_sealed_json,
+)
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import opened
 from pipeline.decoding.read_video import inspect_video
@@ -40,7 +48,7 @@ def _examined_now(path: str, *, limits: Limits, entry: Path) -> dict[str, Any]:
         message = error.message.replace(f"'{path}'", "'{path}'")  # the content may come back under another name
         facts = {"reason": error.reason, "message": message, "hint": error.hint}
     if "fault" not in facts:
-        atomic.write_bytes(entry, json.dumps(facts).encode())
+        write_sealed_json(entry, facts, indent=None)
         offer(entry)
     return facts
 
@@ -58,8 +66,8 @@ def _fingerprint(limits: Limits) -> str:
 def _read(entry: Path) -> dict[str, Any] | None:
     bring(entry)
     try:
-        return json.loads(entry.read_bytes())
-    except (FileNotFoundError, ValueError):  # not there, or damaged: examine again
+        return read_sealed_json(entry, hint="")
+    except FramescribeError:  # not there, or damaged: examine again
         return None
 
 

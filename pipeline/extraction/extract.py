@@ -22,7 +22,7 @@ from pipeline.core import (
 from pipeline.extraction.build_extractor import Task, make_task, unchanged_weights
 from pipeline.extraction.disk_estimate import estimate, shortages
 from pipeline.extraction.extract_video import ExtractVideo, VideoResult
-from pipeline.index import INDEX_FILE, VideoIndex, VideoRow, read_index
+from pipeline.index import CHECKSUMS_FILE, VideoIndex, VideoRow, read_index
 from pipeline.params import Extract
 from pipeline.remote import offer_copy
 from pipeline.store import Failure, write_store
@@ -54,7 +54,7 @@ def extract_features(
             make_task(name, each, weights_sha256=hashes[name], device=device) for name, each in params.items()
         )
         _warn_of_small_disk(tasks, videos, outs=outs, console=console)
-        work = ExtractVideo(tasks, index=index, index_sha256=file_sha256(index / INDEX_FILE), device=device)
+        work = ExtractVideo(tasks, index=index, index_sha256=file_sha256(index / CHECKSUMS_FILE), device=device)
         offer_copy(index, name=f"index/{work.index_sha256}")
         counts = dict.fromkeys(["decoded", *params], 0)
         stores = _assembled(work, videos, outs=outs, executor=executor, console=console, counts=counts)
