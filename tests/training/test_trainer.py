@@ -112,6 +112,26 @@ def test_a_killed_run_resumes_to_the_same_bytes(project: Path, monkeypatch: pyte
     assert Path("runs/killed/model.safetensors").read_bytes() == Path("runs/straight/model.safetensors").read_bytes()
 
 
+@pytest.mark.parametrize("kept", ["progress.json", "progress-*.safetensors", "best-*.safetensors"])
+@pytest.mark.parametrize("damage", ["flipped", "gone"])
+def test_damaged_progress_is_trained_again_to_the_same_bytes(
+    project: Path, monkeypatch: pytest.MonkeyPatch, kept: str, damage: str
+) -> None:
+    settings = SETTINGS.model_copy(update={"epochs": 3})
+    undisturbed = train(settings, "runs/straight")
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(project / "other-cache"))
+    trainer = prepare(settings, captions=Path("data/captions"), max_words=10, device="cpu")
+    trainer.run()
+    for file in trainer.folder.glob(kept):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 4
+        file.write_bytes(data) if damage == "flipped" else file.unlink()
+    again = train(settings, "runs/again")
+
+    assert again.epochs == undisturbed.epochs
+    assert Path("runs/again/model.safetensors").read_bytes() == Path("runs/straight/model.safetensors").read_bytes()
+
+
 def wait_for_epoch(cache: Path, epoch: int, process: subprocess.Popen[bytes]) -> None:
     while process.poll() is None:
         if any(int(path.stem.split("-")[1]) >= epoch for path in cache.rglob("progress-*.safetensors")):
