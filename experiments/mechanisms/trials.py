@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.captioner import Search, caption_videos, load_model
-from pipeline.core import cache_folder, write_bytes, write_json
+from pipeline.core import FramescribeError, cache_folder, read_sealed_json, write_bytes, write_sealed_json
 from pipeline.corpus import read_corpus, write_corpus
 from pipeline.params import Caption, Train
 from pipeline.training import Trainer, prepare
@@ -55,10 +54,13 @@ class Trial:
         captions = slice_captions(self.captions, trial.clips)
         trainer = prepare(trial.run, captions=captions, max_words=self.max_words, device=self.device)
         kept = cache_folder("mechanisms") / f"{trainer.folder.name}.json"
-        if not kept.is_file():
-            write_json(kept, self._trained(trainer))
-            shutil.rmtree(trainer.folder)
-        return trial, json.loads(kept.read_text())
+        try:
+            return trial, read_sealed_json(kept, hint="")
+        except FramescribeError:  # not there, or damaged
+            found = self._trained(trainer)
+        write_sealed_json(kept, found)
+        shutil.rmtree(trainer.folder)
+        return trial, found
 
     def _trained(self, trainer: Trainer) -> SplitCaptions:
         load_model(trainer.best_path(trainer.run()), trainer.model)

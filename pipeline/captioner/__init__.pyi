@@ -7,7 +7,12 @@ from .batches import (
     training_pairs as training_pairs,
 )
 from .build_model import build_captioner as build_captioner, inputs_of as inputs_of, require_stages as require_stages
-from .checkpoint import load_model as load_model, save_model as save_model, tensor_bytes as tensor_bytes
+from .checkpoint import (
+    load_model as load_model,
+    load_tensors as load_tensors,
+    save_model as save_model,
+    save_tensors as save_tensors,
+)
 from .generate import BATCH as BATCH, GeneratedCaption as GeneratedCaption, caption_videos as caption_videos
 from .search import (
     Hypothesis as Hypothesis,

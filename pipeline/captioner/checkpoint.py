@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from pipeline.core import write_bytes
+from pipeline.core import UNSEALED, read_sealed_tensors, write_sealed_tensors
 
 
 def save_model(path: Path, model: nn.Module) -> None:
-    write_bytes(path, tensor_bytes(model.state_dict()))
+    save_tensors(path, model.state_dict())
 
 
-def load_model(path: Path, model: nn.Module) -> None:
-    model.load_state_dict(load_file(path))
+def load_model(path: Path, model: nn.Module, *, hint: str = "") -> None:
+    """`hint` is the command that makes the file again."""
+    model.load_state_dict(load_tensors(path, hint=hint))
 
 
-def tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
-    return save({name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())})
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    named = {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(tensors.items())}
+    write_sealed_tensors(path, save(named, metadata=UNSEALED))
+
+
+def load_tensors(path: Path, *, hint: str) -> dict[str, Tensor]:
+    return load(read_sealed_tensors(path, hint=hint))

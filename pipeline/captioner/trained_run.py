@@ -45,7 +45,7 @@ def open_run(folder: Path, *, device: str, features: Path = FEATURES) -> Trained
     model = build_captioner(params.model, vocabulary=len(vocabulary), sizes=facts["sizes"], options=params.options).to(
         device
     )
-    load_model(folder / "model.safetensors", model)
+    load_model(folder / "model.safetensors", model, hint=f"dvc repro --force train@{folder.name}")
     return TrainedRun(params, model, vocabulary, source)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.captioner import GeneratedCaption, Search, caption_videos, open_run
 from pipeline.captioning.attention_geometry import AttentionGeometry
-from pipeline.core import Console, Executor, InputError, UsageError, printable, write_json
+from pipeline.core import Console, Executor, InputError, UsageError, printable, write_sealed_json
 from pipeline.decoding import decode
 from pipeline.extraction import extract
 from pipeline.index import VideoIndex, read_index
@@ -48,7 +48,7 @@ def caption_own_videos(
     """Videos and folders of them, captioned, shown and, with `out`, written as JSON."""
     captioned = _captioned([Path(each) for each in videos], Path("runs") / run, settings=settings, console=console)
     if out is not None:
-        write_json(out, {"run": run, "predictions": without_attention(captioned.captions)})
+        write_sealed_json(out, {"run": run, "predictions": without_attention(captioned.captions)})
     rows = [(printable(id_), f"{exp(each.log_prob):.3f}", each.caption) for id_, each in captioned.captions.items()]
     rows += [(printable(id_), "-", printable(why)) for id_, why in captioned.refused.items()]
     console.table(("video", "probability", "caption"), rows)

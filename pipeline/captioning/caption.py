@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.captioning.shards import CaptionShard, ShardPredictions, shards_of, worth_it
-from pipeline.core import Changes, Console, Executor, StageInputs, UsageError, no_changes, unchanged, write_json
+from pipeline.core import Changes, Console, Executor, StageInputs, UsageError, no_changes, unchanged, write_sealed_json
 from pipeline.corpus import read_corpus
 from pipeline.params import Caption, Params, params_in_use, pick
 from pipeline.predictions import attention_maps_path, write_attention_maps
@@ -121,6 +121,6 @@ def _publish(done: Sequence[ShardPredictions], *, split: str, out: Path) -> dict
     maps = {video: each for one in ordered for video, each in one.attention.items()}
     name = ordered[0].name
     write_attention_maps(attention_maps_path(out), maps)
-    write_json(out, {"run": name, "split": split, "looks": ordered[0].facts, "predictions": predictions})
+    write_sealed_json(out, {"run": name, "split": split, "looks": ordered[0].facts, "predictions": predictions})
     distinct = len({entry["caption"] for entry in predictions.values()})
     return {"run": name, "videos": len(predictions), "distinct": distinct}

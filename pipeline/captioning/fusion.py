@@ -10,10 +10,10 @@ from typing import Any
 from pipeline.captioner import open_run
 from pipeline.captioning.caption_model import JoinedSource
 from pipeline.captioning.reranker import Reranker, RerankerSettings, train_reranker
-from pipeline.core import Console, InputError, UsageError, read_json, write_json
+from pipeline.core import Console, InputError, UsageError, write_sealed_json
 from pipeline.corpus import read_corpus, read_vocabulary
 from pipeline.params import load_params
-from pipeline.predictions import read_run_predictions
+from pipeline.predictions import read_prediction_file, read_run_predictions
 
 PredictionEntries = dict[str, dict[str, Any]]  # video id -> what `framescribe caption` wrote
 
@@ -38,7 +38,7 @@ def fuse_runs(
     chosen = fuse(candidates.by_run, reranker)
     name = "-or-".join(runs)
     out = out or Path("predictions") / f"{name}.json"
-    write_json(out, {"run": name, "split": candidates.split, "validation_rank": rank, "predictions": chosen})
+    write_sealed_json(out, {"run": name, "split": candidates.split, "validation_rank": rank, "predictions": chosen})
     shares = {run: sum(entry["run"] == run for entry in chosen.values()) for run in runs}
     console.say(f"{out}: {len(chosen)} captions, {', '.join(f'{count} of {run}' for run, count in shares.items())}")
     return {"run": name, "videos": len(chosen), "chosen": shares, "validation_rank": rank}
@@ -65,7 +65,7 @@ def _trained(
 def read_candidates(files: Mapping[str, Path]) -> Candidates:
     """Predictions of every run; they must be of the same videos."""
     splits = {run: read_run_predictions(path, run=run)[0] for run, path in files.items()}
-    by_run: dict[str, PredictionEntries] = {run: read_json(path)["predictions"] for run, path in files.items()}
+    by_run = {run: read_prediction_file(path, run=run)["predictions"] for run, path in files.items()}
     first = next(iter(files))
     for run in files:
         if splits[run] != splits[first] or by_run[run].keys() != by_run[first].keys():

@@ -50,6 +50,14 @@ from .json_file import read_json as read_json, read_json_lines as read_json_line
 from .malloc import keep_freed_memory as keep_freed_memory
 from .metric_names import NAMES as NAMES, ORDER as ORDER
 from .reasons import TRANSIENT as TRANSIENT, DecodeError as DecodeError
+from .sealed_file import (
+    UNSEALED as UNSEALED,
+    read_sealed_json as read_sealed_json,
+    read_sealed_tensors as read_sealed_tensors,
+    require_seal as require_seal,
+    write_sealed_json as write_sealed_json,
+    write_sealed_tensors as write_sealed_tensors,
+)
 from .semaphores import claim_semaphores as claim_semaphores
 from .stage_inputs import (
     UNGUARDED as UNGUARDED,

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.core.errors import InputError
 from pipeline.core.ids import duplicates, named
+from pipeline.core.sealed_file import require_seal
 
 
 def read_json(path: Path, *, hint: str = "") -> Any:
@@ -16,8 +17,11 @@ def read_json(path: Path, *, hint: str = "") -> Any:
 
 
 def read_text(path: Path, *, hint: str = "") -> str:
+    """Where it is a file of ours that someone hands back, its checksum must fit."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
+        require_seal(data, path, hint=hint or "make it again: framescribe caption, evaluate or assemble")
+        return data.decode("utf-8-sig")
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist", hint=hint) from error
     except OSError as error:

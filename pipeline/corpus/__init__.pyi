@@ -8,4 +8,5 @@ from .vocabulary import (
     Vocabulary as Vocabulary,
     read_vocabulary as read_vocabulary,
     tokenize as tokenize,
+    write_vocabulary as write_vocabulary,
 )

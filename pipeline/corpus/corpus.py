@@ -7,9 +7,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.core import InputError, write_json
+from pipeline.core import DamageError, read_sealed_json, write_sealed_json
 
 FILE = "captions.json"
+AGAIN = "dvc repro --force assemble"
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,13 @@ class Corpus:
 
 
 def write_corpus(folder: Path, corpus: Corpus) -> None:
-    write_json(folder / FILE, vars(corpus))
+    write_sealed_json(folder / FILE, vars(corpus))
 
 
 def read_corpus(folder: Path) -> Corpus:
     """The `captions.json` that the assemble stage wrote into `folder`."""
+    record = read_sealed_json(folder / FILE, hint=AGAIN)
     try:
-        return TypeAdapter(Corpus).validate_json((folder / FILE).read_bytes())
-    except (OSError, ValidationError) as error:
-        raise InputError(f"{folder / FILE} cannot be read: {error}", hint="dvc repro assemble") from error
+        return TypeAdapter(Corpus).validate_python(record)
+    except ValidationError as error:
+        raise DamageError(f"{folder / FILE} cannot be read: {error}", hint=AGAIN) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import InputError
+from pipeline.core import DamageError, read_sealed_json, write_sealed_json
 
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 PAD, BOS, EOS, UNK = range(4)
@@ -66,9 +65,14 @@ class Vocabulary:
         return cls(words=tuple(value["words"]))
 
 
+def write_vocabulary(path: Path, vocabulary: Vocabulary) -> None:
+    write_sealed_json(path, vocabulary.to_json())
+
+
 def read_vocabulary(path: Path) -> Vocabulary:
+    hint = "make it with `framescribe assemble`"
+    record = read_sealed_json(path, hint=hint)
     try:
-        return Vocabulary.from_json(json.loads(path.read_text()))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        hint = "make it with `framescribe assemble`"
-        raise InputError(f"{path} cannot be read as a vocabulary: {error}", hint=hint) from error
+        return Vocabulary.from_json(record)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamageError(f"{path} cannot be read as a vocabulary: {error}", hint=hint) from error

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Changes, Console, InputError, TooManyFailedError, named, no_changes, unchanged, write_json
+from pipeline.core import (
+    Changes,
+    Console,
+    InputError,
+    TooManyFailedError,
+    named,
+    no_changes,
+    unchanged,
+)
 from pipeline.corpus import Corpus, Vocabulary, tokenize, write_corpus
 from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.loading import load_annotations
@@ -38,8 +46,8 @@ def assemble_captions(
         )
         inputs.require_unchanged()
         write_corpus(out, corpus)
-        write_json(out / "vocabulary.json", vocabulary.to_json())
-        write_json(out / "statistics.json", statistics)
+        write_vocabulary(out / "vocabulary.json", vocabulary)
+        write_sealed_json(out / "statistics.json", statistics)
         if categories is not None:
             _write_categories(categories, corpus.categories)
     _show(statistics, console)

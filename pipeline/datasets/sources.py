@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.core import UNREADABLE, InputError, named, printable
+from pipeline.core import UNREADABLE, InputError, named, printable, require_seal
 
 MAX_MEMBER = 1 << 30  # bytes of one file inside a zip; the largest real one is 23 MB
 Checked = TypeVar("Checked")
@@ -34,6 +34,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_records(path: Path, shape: type[Checked], *, members: Sequence[str] = ()) -> Checked:
     """The JSON in a file, or in the zip `path` under one of the names `members`, checked against `shape`."""
     raw, source = _read_member(path, members) if path.suffix == ".zip" else (_read(path), str(path))
+    require_seal(raw, path, hint="make it again: framescribe demo-data")
     try:
         return TypeAdapter(shape).validate_json(raw.removeprefix(codecs.BOM_UTF8))
     except ValidationError as error:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from pipeline.core import TRANSIENT, DecodeError, atomic, cache_folder, record_sha256
+from pipeline.core import (
+    TRANSIENT,
+    DecodeError,
+    FramescribeError,
+    cache_folder,
+    read_sealed_json,
+    record_sha256,
+    write_sealed_json,
+)
 from pipeline.decoding.held_video import HeldVideo, held
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.read_video import inspect_video
@@ -49,7 +56,7 @@ def _examined_now(path: str, video: HeldVideo, *, limits: Limits, entry: Path) -
         message = error.message.replace(f"'{path}'", "'{path}'")  # the content may come back under another name
         facts = {"reason": error.reason, "message": message, "hint": error.hint}
     if "fault" not in facts:
-        atomic.write_bytes(entry, json.dumps(facts, allow_nan=False).encode())
+        write_sealed_json(entry, facts, indent=None)
         offer(entry)
     return facts
 
@@ -71,6 +78,6 @@ def _fingerprint(limits: Limits) -> str:
 def _read(entry: Path) -> dict[str, Any] | None:
     bring(entry)
     try:
-        return json.loads(entry.read_bytes())
-    except (FileNotFoundError, ValueError):  # not there, or damaged: examine again
+        return read_sealed_json(entry, hint="")
+    except FramescribeError:  # not there, or damaged: examine again
         return None

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Console, file_sha256, fresh_folder, record_sha256, write_json, write_text
+from pipeline.core import Console, file_sha256, fresh_folder, record_sha256, write_json, write_sealed_json, write_text
 from pipeline.demo.drawing import frames
 from pipeline.demo.encoding import write_clip
 from pipeline.demo.grammar import captions
@@ -52,7 +52,7 @@ def make_demo_set(out: Path, *, settings: DemoSettings, workers: int, console: C
         (folder / "videos").mkdir()
         for video_id in _write_clips(clips, folder=folder / "videos", workers=workers):
             progress.advance(note=video_id)
-        write_json(folder / "annotations.json", msrvtt_annotations(clips, seed=settings.seed))
+        write_sealed_json(folder / "annotations.json", msrvtt_annotations(clips, seed=settings.seed))
         write_text(folder / "scenes.jsonl", "".join(json.dumps(truth(clip)) + "\n" for clip in clips))
         write_json(folder / MANIFEST, {"recipe": settings.record(), "files": _file_hashes(folder)})
     return True

@@ -9,7 +9,7 @@ from typing import Any
 
 from models.parts.masking import attention_modules, masked
 from pipeline.captioner import Search, TrainedRun, caption_videos, open_run
-from pipeline.core import Console, InputError, Progress, UsageError, write_json
+from pipeline.core import Console, InputError, Progress, UsageError, write_sealed_json
 from pipeline.corpus import Corpus, read_corpus, tokenize
 from pipeline.evaluation.scorer import CaptionScorer
 from pipeline.params import Caption, load_params, pick
@@ -32,7 +32,7 @@ def mask_curves(
     with console.progress(f"mask {run}", len(probe.modules()) * len(RATIOS)) as progress:
         found = probe.curves(progress=progress)
     out = out or Path("metrics") / run / "mask.json"
-    write_json(out, found)
+    write_sealed_json(out, found)
     rows = [(label, *scores["CIDEr-D"]) for label, scores in found["modules"].items()]
     console.table(("CIDEr-D of module", *(f"{ratio:.0%} masked" for ratio in RATIOS)), rows)
     return {"run": run, "out": str(out), "videos": len(chosen)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Console, Executor, file_sha256, write_json
+from pipeline.core import Console, Executor, file_sha256, write_sealed_json
 from pipeline.evaluation.bootstrap import RESAMPLES, intervals
 from pipeline.evaluation.evaluate import show_scores
 from pipeline.evaluation.prediction_files import read_predictions
@@ -41,7 +41,7 @@ def evaluate_files(
         "remarks": [*left_out, *scores.provenance.get("remarks", [])],
     }
     summary = _summary(scores, facts, resamples=resamples)
-    write_json(out, as_record(scores) | summary)
+    write_sealed_json(out, as_record(scores) | summary)
     show_scores(console, {predictions.name: scores.corpus}, {predictions.name: summary["intervals"]})
     for line in facts["remarks"]:
         console.say(line)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core import ORDER, InputError, named, read_json
+from pipeline.core import ORDER, InputError, named, read_sealed_json
 from pipeline.evaluation.scorer import Scores
 from pipeline.evaluation.statistics import Statistics
 
@@ -55,7 +55,7 @@ def _counts(statistics: Statistics) -> dict[str, dict[str, str]]:
 
 def read_evaluation(path: Path, *, name: str) -> Evaluation:
     """What `framescribe evaluate` wrote about a run (evaluation/<run>.json) or about files (metrics.json)."""
-    record = read_json(path, hint=f"`framescribe evaluate {name}`, or `dvc repro evaluate@{name}`")
+    record = read_sealed_json(path, hint=f"`framescribe evaluate {name}`, or `dvc repro --force evaluate@{name}`")
     try:
         return Evaluation(name, _statistics(record), dict(record["provenance"]), dict(record.get("slices", {})))
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.core import UNGUARDED, Executor, InProcess, InputError, StageInputs, shares, write_json
+from pipeline.core import UNGUARDED, Executor, InProcess, InputError, StageInputs, shares, write_sealed_json
 from pipeline.corpus import Corpus, read_corpus
 from pipeline.evaluation.bootstrap import intervals
 from pipeline.evaluation.record import as_record, slice_scores, spice_means
@@ -130,7 +130,7 @@ def _numbers(scores: Scores, baseline: Scores, *, slices: Mapping[str, str], res
 def _publish(name: str, numbers: dict[str, Any], record: dict[str, Any]) -> ScoredRun:
     """Numbers go to metrics/, for `dvc metrics show`; per-video scores and provenance to evaluation/."""
     metrics, evaluation = Path("metrics") / name / "scores.json", Path("evaluation") / f"{name}.json"
-    write_json(metrics, numbers)
-    write_json(evaluation, record)
+    write_sealed_json(metrics, numbers)
+    write_sealed_json(evaluation, record)
     summary = {"run": name, **numbers, "metrics": str(metrics), "evaluation": str(evaluation)}
     return ScoredRun(summary, record["provenance"].get("remarks", []))

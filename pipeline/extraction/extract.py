@@ -25,7 +25,7 @@ from pipeline.core import (
 from pipeline.extraction.build_extractor import Task, make_task, weights_files
 from pipeline.extraction.disk_estimate import estimate, shortages
 from pipeline.extraction.extract_video import ExtractVideo, VideoResult
-from pipeline.index import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
+from pipeline.index import CHECKSUMS_FILE, FILES, VideoIndex, VideoRow, read_index
 from pipeline.params import Extract
 from pipeline.remote import offer_copy
 from pipeline.store import Failure, write_store
@@ -81,7 +81,7 @@ def _extracted(
         for name, each in params.items()
     )
     _warn_of_small_disk(tasks, videos, outs=outs, console=console)
-    work = ExtractVideo(tasks, index=index, index_sha256=inputs.sha256[str(index / INDEX_FILE)], device=device)
+    work = ExtractVideo(tasks, index=index, index_sha256=inputs.sha256[str(index / CHECKSUMS_FILE)], device=device)
     offer_copy(index, name=f"index/{work.index_sha256}")
     counts = dict.fromkeys(["decoded", *params], 0)
     last_check = inputs.require_unchanged

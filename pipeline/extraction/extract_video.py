@@ -21,7 +21,7 @@ from pipeline.extraction.build_extractor import Task, extractor_of
 from pipeline.extraction.casting import as_dtype, unusable
 from pipeline.extraction.forward_pass import forward_all
 from pipeline.extraction.sampling import SampledRows, sample
-from pipeline.index import FILES, INDEX_FILE, VideoIndex, VideoRow, read_index
+from pipeline.index import CHECKSUMS_FILE, FILES, VideoIndex, VideoRow, read_index
 from pipeline.params import Extract
 from pipeline.remote import bring_copy
 from pipeline.store import Failure, Rows, VideoFeatures
@@ -152,7 +152,7 @@ def _decoded_for(params: Extract) -> str:
 @lru_cache(maxsize=1)
 def _index(folder: Path, sha256: str) -> VideoIndex:
     """Read where it lies; a machine that shares only a cache has a copy there."""
-    here = (folder / INDEX_FILE).is_file()
+    here = (folder / CHECKSUMS_FILE).is_file()
     return read_index(folder if here else bring_copy(f"index/{sha256}", files=FILES))
 
 

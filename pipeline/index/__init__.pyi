@@ -1,4 +1,5 @@
 from .video_index import (
+    CHECKSUMS_FILE as CHECKSUMS_FILE,
     FILES as FILES,
     INDEX_FILE as INDEX_FILE,
     QuarantineRow as QuarantineRow,

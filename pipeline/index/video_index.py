@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core import InputError, atomic
+from pipeline.core import DamageError, InputError, atomic, file_sha256, read_sealed_json, write_sealed_json
 
 INDEX_FILE = "index.jsonl"
 QUARANTINE_FILE = "quarantine.jsonl"
 TIMES_FILE = "times.npy"  # float64, the frames of all videos in the order of their ids
-FILES = (INDEX_FILE, QUARANTINE_FILE, TIMES_FILE)
+CHECKSUMS_FILE = "checksums.json"  # of the other three: the one file that stands for the whole index
+CONTENT = (INDEX_FILE, QUARANTINE_FILE, TIMES_FILE)
+FILES = (*CONTENT, CHECKSUMS_FILE)
+AGAIN = "framescribe decode"
 
 
 @dataclass(frozen=True)
@@ -73,21 +76,32 @@ def write_index(
     times: Mapping[str, np.ndarray],
     quarantined: Iterable[QuarantineRow] = (),
 ) -> None:
-    """Publish the three files; equal rows give equal bytes, whatever order they come in."""
+    """Publish the files, the checksums of all last; equal rows give equal bytes, whatever order they come in."""
     ordered = sorted(rows, key=lambda row: row.id)
     refused = sorted(quarantined, key=lambda row: row.id)
     atomic.write_bytes(folder / TIMES_FILE, _npy([times[row.id] for row in ordered]))
     atomic.write_text(folder / QUARANTINE_FILE, _lines(refused))
     atomic.write_text(folder / INDEX_FILE, _lines(ordered))
+    write_sealed_json(folder / CHECKSUMS_FILE, {name: file_sha256(folder / name) for name in CONTENT})
 
 
 def read_index(folder: Path) -> VideoIndex:
+    """What `write_index` wrote, once every file has shown that no bit of it changed."""
+    _require_whole(folder)
     rows = {row.id: row for row in _read(folder / INDEX_FILE, VideoRow)}
     quarantined = {row.id: row for row in _read(folder / QUARANTINE_FILE, QuarantineRow)}
     ends = np.cumsum([0, *(row.frames for row in rows.values())]).tolist()
     times = _read_times(folder / TIMES_FILE, expected=ends[-1])
     offsets = dict(zip(rows, ends, strict=False))
     return VideoIndex(folder, rows, quarantined, times, offsets)
+
+
+def _require_whole(folder: Path) -> None:
+    present = [_present(folder / name) for name in FILES]
+    checksums = read_sealed_json(folder / CHECKSUMS_FILE, hint=AGAIN)
+    for path in present[: len(CONTENT)]:
+        if file_sha256(path) != checksums.get(path.name):
+            raise DamageError(f"{path} is damaged: its checksum does not fit", hint=AGAIN)
 
 
 def _npy(parts: list[np.ndarray]) -> bytes:
@@ -102,13 +116,13 @@ def _lines(rows: Iterable[VideoRow | QuarantineRow]) -> str:
 
 
 def _read(path: Path, kind: type[Any]) -> list[Any]:
-    lines = _present(path).read_text().splitlines()
+    lines = path.read_text().splitlines()
     return [_parse(line, kind, where=f"{path}, line {number}") for number, line in enumerate(lines, start=1)]
 
 
 def _present(path: Path) -> Path:
     if not path.is_file():
-        raise InputError(f"'{path.parent}' holds no video index: {path.name} is missing", hint="framescribe decode")
+        raise InputError(f"'{path.parent}' holds no video index: {path.name} is missing", hint=AGAIN)
     return path
 
 
@@ -119,12 +133,12 @@ def _parse(line: str, kind: type[Any], *, where: str) -> Any:
         known = {name: tuple(value) if name == "warnings" else value for name, value in values.items() if name in names}
         return kind(**known)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{where} is not a row of the index: {error}", hint="framescribe decode") from error
+        raise InputError(f"{where} is not a row of the index: {error}", hint=AGAIN) from error
 
 
 def _read_times(path: Path, *, expected: int) -> np.ndarray:
-    times = np.load(_present(path), mmap_mode="r" if expected else None, allow_pickle=False)
+    times = np.load(path, mmap_mode="r" if expected else None, allow_pickle=False)
     if times.shape != (expected,):
         stated = f"{path} holds {times.size} times, the rows have {expected} frames together"
-        raise InputError(stated, hint="framescribe decode")
+        raise InputError(stated, hint=AGAIN)
     return times

@@ -6,4 +6,8 @@ from .attention_maps import (
     without_attention as without_attention,
     write_attention_maps as write_attention_maps,
 )
-from .prediction_file import captions_of as captions_of, read_run_predictions as read_run_predictions
+from .prediction_file import (
+    captions_of as captions_of,
+    read_prediction_file as read_prediction_file,
+    read_run_predictions as read_run_predictions,
+)

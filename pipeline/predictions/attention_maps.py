@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import load, save
 
-from pipeline.core import DamageError, write_bytes
+from pipeline.core import UNSEALED, read_sealed_tensors, write_sealed_tensors
 
 AttentionMaps = dict[str, np.ndarray]
 
 
 def write_attention_maps(path: Path, maps: Mapping[str, AttentionMaps]) -> None:
     tensors = {f"{video}/{name}": array for video, each in maps.items() for name, array in halved(each).items()}
-    write_bytes(path, save({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}))
+    arrays = {name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}
+    write_sealed_tensors(path, save(arrays, metadata=UNSEALED))
 
 
 def halved(maps: AttentionMaps) -> AttentionMaps:
@@ -44,12 +44,8 @@ def read_attention_maps(path: Path, *, stage: str = "caption") -> dict[str, Atte
     """What `write_attention_maps` wrote; nothing where no such file is."""
     if not path.is_file():
         return {}
-    try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise DamageError(f"{path} cannot be read: {error}", hint=f"dvc repro --force {stage}") from error
     maps: dict[str, AttentionMaps] = {}
-    for key, array in tensors.items():
+    for key, array in load(read_sealed_tensors(path, hint=f"dvc repro --force {stage}")).items():
         video, name = key.rsplit("/", 1)
         maps.setdefault(video, {})[name] = array.astype(np.float32) if array.dtype == np.float16 else array
     return maps

@@ -5,13 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import InputError, read_json
+from pipeline.core import InputError, read_sealed_json
+
+
+def read_prediction_file(path: Path, *, run: str) -> dict[str, Any]:
+    """All that `framescribe caption` wrote."""
+    hint = f"`framescribe caption {run}`, or `dvc repro --force caption@{run}` with all before it"
+    return read_sealed_json(path, hint=hint)
 
 
 def read_run_predictions(path: Path, *, run: str) -> tuple[str, dict[str, str]]:
     """(split, captions by video) of the file that `framescribe caption` writes."""
-    value = read_json(path, hint=f"`framescribe caption {run}`, or `dvc repro caption@{run}` with all before it")
-    entries = value.get("predictions") if isinstance(value, dict) else None
+    value = read_prediction_file(path, run=run)
+    entries = value.get("predictions")
     whole = isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values())
     captions = captions_of(entries) if whole else None
     if captions is None or not isinstance(value.get("split"), str):

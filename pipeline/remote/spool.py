@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -10,7 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from pipeline.core import DecodeError, UsageError, atomic, cache_folder, record_sha256
+from pipeline.core import (
+    DecodeError,
+    FramescribeError,
+    UsageError,
+    atomic,
+    cache_folder,
+    read_sealed_json,
+    record_sha256,
+    write_sealed_json,
+)
 from pipeline.remote.transfer import AbsentError, Facts, ForbiddenError, facts_of, fetch, is_url
 
 LIMIT = "FRAMESCRIBE_SPOOL_GB"
@@ -36,14 +44,14 @@ def remembered_sha256(path: str) -> str | None:
     if not is_url(path) or not (facts := _looked_up(path)).version:
         return None
     try:
-        return json.loads(_memory(path, facts).read_bytes())["sha256"]
-    except (OSError, ValueError, KeyError, RecursionError):
+        return read_sealed_json(_memory(path, facts), hint="")["sha256"]
+    except FramescribeError:  # never hashed, or damaged: it is hashed again
         return None
 
 
 def remember_sha256(path: str, sha256: str) -> None:
     if is_url(path) and (facts := _looked_up(path)).version:
-        atomic.write_json(_memory(path, facts), {"url": path, "version": facts.version, "sha256": sha256})
+        write_sealed_json(_memory(path, facts), {"url": path, "version": facts.version, "sha256": sha256})
 
 
 def spool_folder() -> Path:

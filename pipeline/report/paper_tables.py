@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pipeline.core import read_sealed_json
 from pipeline.papers import Made, PaperTable, known_recipes, paper_tables, read_recipe
 from pipeline.params import Params
-from pipeline.report.results import ReportedEvaluation, Sources, read_as, read_json, read_scores
+from pipeline.report.results import ReportedEvaluation, Sources, read_as, read_scores, repro
 
 
 def read_tables(params: Params, *, sources: Sources) -> list[PaperTable]:
@@ -26,9 +27,8 @@ def _made(name: str, *, sources: Sources) -> Made | None:
     if not (sources.metrics / name / "scores.json").is_file():
         return None
     evaluation, record = sources.evaluation / f"{name}.json", sources.runs / name / "run.json"
-    stage = f"evaluate@{name}"
     split = (
-        read_as(ReportedEvaluation, evaluation, stage=stage).provenance.get("split", "test")
+        read_as(ReportedEvaluation, evaluation, again=repro(f"evaluate@{name}")).provenance.get("split", "test")
         if evaluation.is_file()
         else ""
     )
@@ -36,5 +36,5 @@ def _made(name: str, *, sources: Sources) -> Made | None:
         name=name,
         scores=read_scores(name, sources=sources).scores,
         split=str(split),
-        record=read_json(record, stage=f"train@{name}") if record.is_file() else {},
+        record=read_sealed_json(record, hint=repro(f"train@{name}")) if record.is_file() else {},
     )

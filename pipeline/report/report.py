@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import UNGUARDED, Console, InputError, StageInputs, sweep, unchanged, write_bytes
+from pipeline.core import (
+    UNGUARDED,
+    Console,
+    InputError,
+    StageInputs,
+    read_sealed_json,
+    sweep,
+    unchanged,
+    write_bytes,
+)
 from pipeline.index import VideoIndex, read_index
 from pipeline.papers import PaperTable
 from pipeline.params import Params, Report, params_in_use
@@ -98,7 +107,7 @@ def make_report(
         runs=found,
         missing=missing,
         captions=captions,
-        statistics=results.read_json(statistics, stage="assemble") if statistics.is_file() else {},
+        statistics=read_sealed_json(statistics, hint=results.repro("assemble")) if statistics.is_file() else {},
         library=index_summary.summarise(index),
         stores=store_facts.read_stores(extractors, folder=sources.features),
         videos=videos,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-import json
+import hashlib
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.core import ORDER, InputError, printable
+from pipeline.core import ORDER, DamageError, InputError, printable, read_sealed_json
 from pipeline.predictions import AttentionMaps, attention_maps_path, read_attention_maps
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
@@ -133,41 +134,54 @@ def _read_run(name: str, *, sources: Sources) -> ReportedRun:
     evaluation = sources.evaluation / f"{name}.json"
     record = sources.runs / name / "run.json"
     mask = sources.metrics / name / "mask.json"
+    known = read_sealed_json(record, hint=repro(f"train@{name}")) if record.is_file() else {}
     return ReportedRun(
         name=name,
         scores=read_scores(name, sources=sources),
-        answers=read_as(PredictionFile, sources.predictions / f"{name}.json", stage=f"caption@{name}"),
-        evaluation=read_as(ReportedEvaluation, evaluation, stage=f"evaluate@{name}")
+        answers=read_as(PredictionFile, sources.predictions / f"{name}.json", again=repro(f"caption@{name}")),
+        evaluation=read_as(ReportedEvaluation, evaluation, again=repro(f"evaluate@{name}"))
         if evaluation.is_file()
         else ReportedEvaluation(),
-        curves=read_curves(sources.metrics / name / "curves.csv"),
-        record=read_json(record, stage=f"train@{name}") if record.is_file() else {},
-        mask=read_as(MaskCurves, mask, stage=f"train@{name}") if mask.is_file() else None,
+        curves=read_curves(sources.metrics / name / "curves.csv", sha256=known.get("curves_sha256"), run=name),
+        record=known,
+        mask=read_as(MaskCurves, mask, again=f"framescribe mask {name}") if mask.is_file() else None,
         looks=read_attention_maps(attention_maps_path(sources.predictions / f"{name}.json"), stage=f"caption@{name}"),
     )
 
 
 def read_scores(name: str, *, sources: Sources) -> ReportedScores:
-    return read_as(ReportedScores, sources.metrics / name / "scores.json", stage=f"evaluate@{name}")
+    return read_as(ReportedScores, sources.metrics / name / "scores.json", again=repro(f"evaluate@{name}"))
 
 
 def read_captions(folder: Path) -> Captions:
-    return read_as(Captions, folder / "captions.json", stage="assemble")
+    return read_as(Captions, folder / "captions.json", again=repro("assemble"))
 
 
-def read_curves(path: Path) -> dict[str, list[tuple[float, float]]]:
-    """Every numeric column against the epoch; empty and non-finite cells are left out."""
-    if not path.is_file():
+def repro(stage: str) -> str:
+    return f"dvc repro --force {stage}"
+
+
+def read_curves(path: Path, *, sha256: str | None, run: str) -> dict[str, list[tuple[float, float]]]:
+    """Every numeric column against the epoch; none where there is no record of the run to check the file against."""
+    if not path.is_file() or sha256 is None:
         return {}
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != sha256:
+        told = f"{path} is not the learning curve of {run}: its checksum in run.json does not fit"
+        raise DamageError(told, hint=f"git checkout {path}, or {repro(f'train@{run}')}")
+    return curves_of(data.decode())
+
+
+def curves_of(text: str) -> dict[str, list[tuple[float, float]]]:
+    """Empty and non-finite cells are left out."""
     curves: dict[str, list[tuple[float, float]]] = {}
-    with path.open(newline="") as stream:
-        for line in csv.DictReader(stream):
-            epoch = _number(line.pop("epoch", None))
-            line.pop("stage", None)  # a label, not a curve
-            for column, cell in line.items():
-                value = _number(cell)
-                if epoch is not None and value is not None:
-                    curves.setdefault(column, []).append((epoch, value))
+    for line in csv.DictReader(io.StringIO(text)):
+        epoch = _number(line.pop("epoch", None))
+        line.pop("stage", None)  # a label, not a curve
+        for column, cell in line.items():
+            value = _number(cell)
+            if epoch is not None and value is not None:
+                curves.setdefault(column, []).append((epoch, value))
     return curves
 
 
@@ -182,22 +196,14 @@ def _number(cell: str | None) -> float | None:
 FileModel = TypeVar("FileModel", bound=BaseModel)
 
 
-def read_as(kind: type[FileModel], path: Path, *, stage: str) -> FileModel:
+def read_as(kind: type[FileModel], path: Path, *, again: str) -> FileModel:
+    """`again` is the command that makes the file again."""
     try:
-        return kind.model_validate(read_json(path, stage=stage))
+        return kind.model_validate(read_sealed_json(path, hint=again))
     except ValidationError as error:
         first = error.errors()[0]
         where = printable(".".join(str(part) for part in first["loc"]))
-        raise InputError(f"{path} is malformed at '{where}': {first['msg']}", hint=f"dvc repro {stage}") from error
-
-
-def read_json(path: Path, *, stage: str) -> Any:
-    if not path.is_file():
-        raise InputError(f"{path} is not here", hint=f"dvc repro {stage}")
-    try:
-        return json.loads(path.read_text())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not valid JSON: {error}", hint=f"dvc repro --force {stage}") from error
+        raise InputError(f"{path} is malformed at '{where}': {first['msg']}", hint=again) from error
 
 
 def metric_names(scores: Sequence[dict[str, float]]) -> list[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import InputError, file_sha256, record_sha256
+from pipeline.core import InputError, file_sha256, read_sealed_json, record_sha256
 
 FEATURES = Path("features")
 
@@ -15,8 +14,7 @@ FEATURES = Path("features")
 def read_record(folder: Path) -> dict[str, Any]:
     if not (folder / "run.json").is_file():
         raise InputError(f"there is no run at {folder}", hint=f"dvc repro train@{folder.name}")
-    record: dict[str, Any] = json.loads((folder / "run.json").read_text())
-    return record
+    return read_sealed_json(folder / "run.json", hint=f"dvc repro --force train@{folder.name}")
 
 
 def state_of(folders: Sequence[Path], *, features: Path = FEATURES) -> str:

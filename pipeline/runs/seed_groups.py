@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import read_json, record_sha256
+from pipeline.core import record_sha256
+from pipeline.runs.run_record import read_record
 
 RUNS = Path("runs")
 
@@ -22,7 +23,7 @@ def groups_of_seeds(records: Mapping[str, Mapping[str, Any]]) -> list[list[str]]
 
 def siblings(name: str, *, runs: Path = RUNS) -> list[str]:
     """The run and those that differ from it only by seed, in the order of their seeds."""
-    records = {folder.parent.name: read_json(folder) for folder in sorted(runs.glob("*/run.json"))}
+    records = {file.parent.name: read_record(file.parent) for file in sorted(runs.glob("*/run.json"))}
     mine = next((names for names in groups_of_seeds(records) if name in names), [name])
     return sorted(mine, key=lambda one: (records.get(one, {}).get("params", {}).get("seed", 0), one))
 

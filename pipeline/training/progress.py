@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from pipeline.captioner import tensor_bytes
-from pipeline.core import write_bytes, write_json
+from pipeline.captioner import load_tensors, save_tensors
+from pipeline.core import FramescribeError, read_sealed_json, read_sealed_tensors, write_sealed_json
+
+AGAIN = "run the same command: the run is trained again from its beginning"
+NOTHING: dict[str, Any] = {"history": [], "part": {}, "models": []}
 
 
 def save_progress(
@@ -28,8 +30,8 @@ def save_progress(
     tensors |= {f"tables/{name}": tensor for name, tensor in tables.items()}
     tensors |= {f"random/{name}": tensor for name, tensor in _random_states(_device(model)).items()}
     name = f"progress-{facts['epoch']:04d}-{facts['part']['steps']:06d}.safetensors"
-    write_bytes(path / name, tensor_bytes(tensors))
-    write_json(path / "progress.json", facts | {"tensors": name})
+    save_tensors(path / name, tensors)
+    write_sealed_json(path / "progress.json", facts | {"tensors": name})
     for older in path.glob("progress-*.safetensors"):
         if older.name != name:
             older.unlink()
@@ -38,12 +40,24 @@ def save_progress(
 def read_progress(path: Path) -> dict[str, Any]:
     """The lines of the learning curve so far, and how far the epoch after them is."""
     file = path / "progress.json"
-    return json.loads(file.read_text()) if file.is_file() else {"history": [], "part": {}}
+    return read_sealed_json(file, hint=AGAIN) if file.is_file() else NOTHING
+
+
+def drop_damaged_progress(path: Path) -> bool:
+    """Whether a file that a run would go on from was damaged or gone; then none is left, and it begins anew."""
+    try:
+        kept = read_progress(path)
+        for name in [*kept["models"], *([kept["tensors"]] if "tensors" in kept else [])]:
+            read_sealed_tensors(path / name, hint=AGAIN)
+    except FramescribeError:
+        shutil.rmtree(path)
+        return True
+    return False
 
 
 def load_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, tables: dict[str, Tensor]) -> None:
     """Continue from what was published last."""
-    tensors = load_file(path / read_progress(path)["tensors"])
+    tensors = load_tensors(path / read_progress(path)["tensors"], hint=AGAIN)
     model.load_state_dict(_part(tensors, "model/"))
     _restore_optimizer(optimizer, _part(tensors, "optimizer/"))
     tables.update({name: table.to(_device(model)) for name, table in _part(tensors, "tables/").items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from importlib.metadata import version
 from pathlib import Path
@@ -27,15 +28,17 @@ from pipeline.core import (
     file_sha256,
     fresh_folder,
     named,
+    read_sealed_tensors,
     record_sha256,
     write_bytes,
-    write_json,
+    write_sealed_json,
 )
 from pipeline.corpus import Vocabulary, read_corpus, read_vocabulary
 from pipeline.params import Train
 from pipeline.runs import read_record
 from pipeline.training.initialisation import initialise, use_word_vectors
-from pipeline.training.trainer import History, Trainer
+from pipeline.training.progress import AGAIN
+from pipeline.training.trainer import History, Trainer, curves_csv
 
 # Whose sources decide what training does, as in dvc.yaml: half a run by other code must not be resumed.
 CODE = (
@@ -88,7 +91,7 @@ def _start_from(run: str, model: Captioner, vocabulary: Vocabulary) -> None:
     if tuple(facts["vocabulary"]) != vocabulary.words:
         raise InputError(f"start_from: '{run}' has another vocabulary", hint=f"framescribe train {run}")
     try:
-        load_model(path, model)
+        load_model(path, model, hint=f"dvc repro --force train@{run}")
     except RuntimeError as error:  # keys or shapes
         made = f"{facts['params']['model']} with options {facts['params']['options']} and inputs {facts['sizes']}"
         hint = "give the run the same model, options and features"
@@ -129,12 +132,13 @@ def publish_run(out: Path, name: str, trainer: Trainer, history: History, *, inp
         "best_epoch": history.best.epoch,
         "val_cider": history.best.val_cider,
         "features": {name: describe_input(trainer.source, name) for name in trainer.source.inputs},
+        "curves_sha256": hashlib.sha256(curves_csv(history).encode()).hexdigest(),  # CSV has no place for its own
         "versions": {"torch": version("torch"), "framescribe": version("framescribe")},
         "processor": torch.backends.cpu.get_cpu_capability(),  # another instruction set rounds otherwise
     }
     with fresh_folder(out, known_by="run.json") as temporary:
-        write_bytes(temporary / "model.safetensors", trainer.best_path(history).read_bytes())
-        write_json(temporary / "run.json", facts)
+        write_bytes(temporary / "model.safetensors", read_sealed_tensors(trainer.best_path(history), hint=AGAIN))
+        write_sealed_json(temporary / "run.json", facts)
         inputs.require_unchanged()
     shutil.rmtree(trainer.folder)  # it served to resume, and there is nothing left to resume
 

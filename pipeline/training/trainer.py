@@ -35,7 +35,7 @@ from pipeline.corpus import Corpus, Vocabulary, tokenize
 from pipeline.metrics import CiderScorer
 from pipeline.params import Schedule, Train
 from pipeline.training.divergence import naming_step, require_finite_update, require_finite_weights
-from pipeline.training.progress import load_progress, read_progress, save_progress
+from pipeline.training.progress import AGAIN, drop_damaged_progress, load_progress, read_progress, save_progress
 from pipeline.training.rewards import Rewards
 from pipeline.training.schedules import make_optimizer, own_words_at, rate_at
 from pipeline.training.self_critical import SelfCriticalLoss, self_critical_loss
@@ -112,6 +112,8 @@ class Trainer:
         return self.folder / f"best-{history.best.epoch:04d}.safetensors"
 
     def run(self, progress: Progress = SILENT) -> History:
+        if drop_damaged_progress(self.folder):
+            progress.advance(0, note="what was kept of it is damaged: from the beginning")
         kept = read_progress(self.folder)
         history, part = History([Epoch(**line) for line in kept["history"]]), PartialEpoch(**kept["part"])
         progress.advance(len(history.epochs))
@@ -148,21 +150,25 @@ class Trainer:
         """A stage goes on from the best model of the one before it, and with empty tables."""
         torch.manual_seed(_seed(self.settings.seed, len(history.epochs)))
         if history.epochs:
-            load_model(self.best_path(history.of(number - 1)), self.model)
+            load_model(self.best_path(history.of(number - 1)), self.model, hint=AGAIN)
         self.tables.clear()
         self.model.begin(stage.stage)
 
     def _remember(self, history: History, optimizer: torch.optim.Optimizer, part: PartialEpoch) -> None:
         lines = [asdict(line) for line in history.epochs]
-        facts = {"epoch": len(lines), "history": lines, "part": asdict(part)}
+        models = sorted(path.name for path in self._wanted(history))
+        facts = {"epoch": len(lines), "history": lines, "part": asdict(part), "models": models}
         save_progress(self.folder, self.model, optimizer, self.tables, facts)
 
     def _forget(self, history: History) -> None:
-        """All models but the best one and that of the stage, from which the next one begins."""
-        wanted = {self.best_path(lines) for lines in (history, history.of(history.epochs[-1].stage))}
         for file in self.folder.glob("best-*.safetensors"):
-            if file not in wanted:
+            if file not in self._wanted(history):
                 file.unlink()
+
+    def _wanted(self, history: History) -> set[Path]:
+        """The best model, and that of the stage, from which the next one begins."""
+        last = history.epochs[-1:]
+        return {self.best_path(lines) for line in last for lines in (history, history.of(line.stage))}
 
     def _epoch(
         self,

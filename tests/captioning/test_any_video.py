@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.core.atomic import write_json
 from pipeline.corpus.corpus import Corpus, write_corpus
-from pipeline.corpus.vocabulary import Vocabulary
+from pipeline.corpus.vocabulary import Vocabulary, write_vocabulary
 from tests.clips import tone, write_clip
 
 ONE = ["--profile", "one.yaml"]  # no other processes
@@ -55,7 +54,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         captions = {name: [f"a {name} clip moves", f"the clip is {name}"] for name in VIDEOS}
         corpus = Corpus({"train": list(VIDEOS), "val": list(VIDEOS), "test": list(VIDEOS)}, captions)
         write_corpus(Path("data/captions"), corpus)
-        write_json(Path("data/captions/vocabulary.json"), Vocabulary.build(corpus.sentences("train")).to_json())
+        write_vocabulary(Path("data/captions/vocabulary.json"), Vocabulary.build(corpus.sentences("train")))
         for arguments in (["decode"], ["extract", "toy"], ["train", "run"], ["caption", "run"]):
             assert main([*arguments, *ONE, "--quiet"]) == 0
     return folder

@@ -16,8 +16,8 @@ from pipeline.captioning.caption_model import open_caption_model
 from pipeline.captioning.fusion import fuse
 from pipeline.captioning.reranker import Reranker, RerankerSettings, train_reranker
 from pipeline.cli import main
-from pipeline.core.atomic import write_json
 from pipeline.core.errors import InputError
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.corpus.corpus import read_corpus
 from tests.training.test_trainer import COLOURS, SETTINGS, SHAPES, make_project, train
 
@@ -79,7 +79,7 @@ def test_runs_that_read_the_same_stores_share_one_reading() -> None:
 def test_vocabularies_must_agree() -> None:
     facts = read("runs/other/run.json")
     words = facts["vocabulary"]
-    write_json(Path("runs/odd/run.json"), facts | {"vocabulary": [*words[:4], words[5], words[4], *words[6:]]})
+    write_sealed_json(Path("runs/odd/run.json"), facts | {"vocabulary": [*words[:4], words[5], words[4], *words[6:]]})
     Path("runs/odd/model.safetensors").write_bytes(Path("runs/other/model.safetensors").read_bytes())
 
     with pytest.raises(InputError, match="different vocabularies"):
@@ -121,7 +121,7 @@ def test_fusion_takes_the_better_sentence_and_says_whose() -> None:
     right = {video: {"caption": corpus.captions[video][0]} for video in corpus.splits["test"]}
     wrong = {video: {"caption": "a moves the is"} for video in right}
     for run, said in {"good": right, "other": wrong}.items():
-        write_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
+        write_sealed_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
 
     assert main(["fuse", "other", "good", "--quiet", "--epochs", "6"]) == 0
 
@@ -143,14 +143,14 @@ def write_sentences(*runs: str) -> None:
     captions = read_corpus(Path("data/captions")).captions
     for run in runs:
         said = {video: {"caption": captions[video][0]} for video in ("v30", "v31")}
-        write_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
+        write_sealed_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
 
 
 def test_runs_of_different_vocabularies_can_be_fused() -> None:
     """Sentences are compared, not numbers of words."""
     facts = read("runs/other/run.json")
     words = facts["vocabulary"]
-    write_json(Path("runs/turned/run.json"), facts | {"vocabulary": [*words[:4], *words[:3:-1]]})
+    write_sealed_json(Path("runs/turned/run.json"), facts | {"vocabulary": [*words[:4], *words[:3:-1]]})
     Path("runs/turned/model.safetensors").write_bytes(Path("runs/other/model.safetensors").read_bytes())
     write_sentences("good", "turned")
 
@@ -192,7 +192,7 @@ def test_an_embedding_without_epochs_is_refused(capsys: pytest.CaptureFixture[st
 def test_predictions_of_other_videos_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for run, videos in {"good": ["v30", "v31"], "other": ["v30"]}.items():
         said = {video: {"caption": "a red ball moves"} for video in videos}
-        write_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
+        write_sealed_json(Path(f"predictions/{run}.json"), {"run": run, "split": "test", "predictions": said})
 
     assert main(["fuse", "good", "other"]) != 0
     assert "are of different videos" in capsys.readouterr().err

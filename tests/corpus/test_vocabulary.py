@@ -5,7 +5,8 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline.core.errors import InputError
+from pipeline.core.errors import DamageError
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.corpus.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary, read_vocabulary, tokenize
 
 captions = st.lists(st.text(max_size=40), max_size=12)
@@ -62,10 +63,15 @@ def test_decode_stops_at_the_end_mark():
     assert Vocabulary.build(["one two"]).decode([4, EOS, 5]) == "one"
 
 
-@pytest.mark.parametrize(
-    "content", ["{", "[]", '{"words": ["a"]}', '{"words": ["<pad>", "<bos>", "<eos>", "<unk>", "a", "a"]}']
-)
-def test_a_damaged_file_is_refused(tmp_path, content):
+@pytest.mark.parametrize("content", ["{", "[]", '{"words": ["<pad>", "<bos>", "<eos>", "<unk>"]}'])
+def test_a_file_without_a_checksum_is_refused(tmp_path, content):
     (tmp_path / "vocabulary.json").write_text(content)
-    with pytest.raises(InputError, match=r"vocabulary.json"):
+    with pytest.raises(DamageError, match=r"vocabulary.json has no checksum[\s\S]*framescribe assemble"):
+        read_vocabulary(tmp_path / "vocabulary.json")
+
+
+@pytest.mark.parametrize("words", [["a"], [*SPECIALS, "a", "a"], 3])
+def test_words_that_are_no_vocabulary_are_refused(tmp_path, words):
+    write_sealed_json(tmp_path / "vocabulary.json", {"words": words})
+    with pytest.raises(DamageError, match=r"vocabulary.json cannot be read as a vocabulary"):
         read_vocabulary(tmp_path / "vocabulary.json")

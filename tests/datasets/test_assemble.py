@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.core.console import Console
 from pipeline.core.errors import FramescribeError, InputError, TooManyFailedError
+from pipeline.core.sealed_file import read_sealed_json
 from pipeline.corpus.corpus import read_corpus
 from pipeline.corpus.vocabulary import read_vocabulary
 from pipeline.datasets import assemble
@@ -76,7 +77,7 @@ def test_writes_captions_vocabulary_and_statistics(tmp_path):
     assert corpus.splits == {"train": ["red", "blue"], "val": ["green"], "test": ["black"]}
     assert corpus.captions["red"] == ["A red ball rolls.", "the red ball moves"]
     assert corpus.slices["green"] == "greenish"
-    assert json.loads((tmp_path / "captions/statistics.json").read_text()) == statistics
+    assert read_sealed_json(tmp_path / "captions/statistics.json", hint="") == statistics
 
 
 def test_the_vocabulary_knows_training_words_only(tmp_path):

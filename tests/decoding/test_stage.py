@@ -128,11 +128,18 @@ def test_a_stopped_run_goes_on(videos: Path, tmp_path: Path, monkeypatch: pytest
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
-def test_a_damaged_cache_entry_is_made_again(videos: Path, tmp_path: Path) -> None:
+def one_digit(data: bytes) -> bytes:
+    """JSON still, of another number: the last digit is flipped to its neighbour, and nothing else."""
+    place = max(place for place, byte in enumerate(data) if chr(byte).isdigit())
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:20], one_digit], ids=["cut", "one digit"])
+def test_a_damaged_cache_entry_is_made_again(videos: Path, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     run(videos, tmp_path / "out")
     before = files(tmp_path / "out")
     for entry in cache_folder("decode").rglob("*.json"):
-        entry.write_bytes(entry.read_bytes()[:20])
+        entry.write_bytes(damage(entry.read_bytes()))
     assert run(videos, tmp_path / "out")["known"] == 0
     assert files(tmp_path / "out") == before
 

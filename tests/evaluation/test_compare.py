@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.evaluation.record import as_record
 from pipeline.evaluation.scoring import score
 from pipeline.runs.seed_groups import common_name, groups_of_seeds, siblings
@@ -36,13 +37,17 @@ def write(path: str, value: Any) -> None:
     Path(path).write_text(json.dumps(value))
 
 
+def write_ours(path: str, value: dict[str, Any]) -> None:
+    write_sealed_json(Path(path), value)
+
+
 def evaluated(name: str, said: dict[str, str], *, references: dict[str, list[str]] = REFERENCES) -> None:
     scores = score(said, references, meteor=False, tokenizer="none")
-    write(f"evaluation/{name}.json", as_record(scores) | {"slices": SLICES})
+    write_ours(f"evaluation/{name}.json", as_record(scores) | {"slices": SLICES})
 
 
 def trained(name: str, **params: Any) -> None:
-    write(f"runs/{name}/run.json", {"params": {"model": "lstm", "seed": 0, **params}, "features": {}})
+    write_ours(f"runs/{name}/run.json", {"params": {"model": "lstm", "seed": 0, **params}, "features": {}})
 
 
 def compared(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -184,7 +189,7 @@ def test_another_jar_is_refused_but_one_more_is_not(capsys: pytest.CaptureFixtur
     evaluated("good", GOOD)
     record = json.loads(Path("evaluation/good.json").read_text())
     for name, jars in (("a", {"ptb.jar": "1"}), ("b", {"ptb.jar": "2"}), ("more", {"ptb.jar": "1", "meteor.jar": "3"})):
-        write(f"evaluation/{name}.json", record | {"provenance": record["provenance"] | {"jars": jars}})
+        write_ours(f"evaluation/{name}.json", record | {"provenance": record["provenance"] | {"jars": jars}})
 
     assert main(["compare", "a", "more"]) == 0
     assert main(["compare", "a", "b"]) == 3
@@ -196,7 +201,7 @@ def test_scores_that_are_missing_or_old_are_told(capsys: pytest.CaptureFixture[s
     assert main(["compare", "good", "nobody"]) == 3
     assert "evaluation/nobody.json does not exist\n  next: `framescribe evaluate nobody`" in capsys.readouterr().err
 
-    write("evaluation/old.json", {"per_video": {"v0": {"CIDEr-D": 1.0}}, "provenance": {}})
+    write_ours("evaluation/old.json", {"per_video": {"v0": {"CIDEr-D": 1.0}}, "provenance": {}})
     assert main(["compare", "good", "old"]) == 3
     assert "has no per-video counts" in capsys.readouterr().err
     assert main(["compare", "good", "good", "--resamples", "0"]) == 2

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.core.errors import InputError
-from pipeline.index.video_index import QuarantineRow, VideoRow, read_index, write_index
+from pipeline.core.errors import DamageError, InputError
+from pipeline.core.hashing import file_sha256
+from pipeline.core.sealed_file import write_sealed_json
+from pipeline.index.video_index import CONTENT, QuarantineRow, VideoRow, read_index, write_index
 
 ROW = VideoRow(
     id="b",
@@ -64,9 +66,17 @@ def test_a_missing_index_says_what_to_run(tmp_path: Path) -> None:
         read_index(tmp_path)
 
 
-def test_a_damaged_row_is_named(tmp_path: Path) -> None:
+def seal(folder: Path) -> None:
+    """As another version would have left these files."""
+    write_sealed_json(folder / "checksums.json", {name: file_sha256(folder / name) for name in CONTENT})
+
+
+def test_a_row_of_another_version_is_named(tmp_path: Path) -> None:
     write_index(tmp_path, [ROW], times=TIMES)
     (tmp_path / "index.jsonl").write_text('{"id": "x"}\n')
+    with pytest.raises(DamageError, match=r"index.jsonl is damaged[\s\S]*next: framescribe decode"):
+        read_index(tmp_path)
+    seal(tmp_path)
     with pytest.raises(InputError, match=r"index.jsonl, line 1 is not a row of the index"):
         read_index(tmp_path)
 
@@ -74,6 +84,9 @@ def test_a_damaged_row_is_named(tmp_path: Path) -> None:
 def test_times_of_another_index_are_refused(tmp_path: Path) -> None:
     write_index(tmp_path, [ROW, OTHER], times=TIMES)
     np.save(tmp_path / "times.npy", np.zeros(7))
+    with pytest.raises(DamageError, match=r"times.npy is damaged"):
+        read_index(tmp_path)
+    seal(tmp_path)
     with pytest.raises(InputError, match=r"holds 7 times, the rows have 5 frames"):
         read_index(tmp_path)
 

@@ -11,6 +11,7 @@ import pytest
 import pipeline.metrics.java
 from pipeline.cli import main
 from pipeline.core.metric_names import NAMES
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.evaluation.run_scores import most_frequent
 from pipeline.metrics.java import VARIABLE
 
@@ -26,8 +27,7 @@ TRAINING = {"t1": ["A dog.", "two cats"], "t2": ["a dog!", "a bird"], "t3": ["Tw
 
 
 def write(path: Path, value: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value))
+    write_sealed_json(path, value)
     return path
 
 
@@ -58,7 +58,7 @@ def test_a_run_beside_the_most_frequent_caption(project: Path, capsys: pytest.Ca
     assert main(["evaluate", "lstm"]) == 0
 
     numbers = scores_of(project)
-    assert set(numbers) == {"scores", "intervals", "most_frequent_caption", "slices", "videos"}
+    assert set(numbers) == {"checksum", "scores", "intervals", "most_frequent_caption", "slices", "videos"}
     assert set(numbers["intervals"]) == set(NAMES)
     low, high = numbers["intervals"]["CIDEr-D"]
     assert low < numbers["scores"]["CIDEr-D"] < high
@@ -133,19 +133,22 @@ def test_no_java_is_said_with_what_to_install(
             3,
             "predictions/lstm.json does not exist\n  next: `framescribe caption lstm`",
         ),
-        ({"predictions/lstm.json": "{"}, 3, "predictions/lstm.json is not JSON"),
-        ({"predictions/lstm.json": '{"split": "test", "predictions": {"1": "no object"}}'}, 3, "lacks a split"),
-        ({"predictions/lstm.json": '{"split": "prod", "predictions": {}}'}, 3, "there is no split 'prod'"),
-        ({"predictions/lstm.json": '{"split": "test", "predictions": {}}'}, 3, "3 without a sentence (1, 2, 3)"),
-        ({"data/captions/captions.json": None}, 3, "dvc repro assemble"),
+        ({"predictions/lstm.json": "{"}, 6, "predictions/lstm.json has no checksum"),
+        ({"predictions/lstm.json": {"split": "test", "predictions": {"1": "no object"}}}, 3, "lacks a split"),
+        ({"predictions/lstm.json": {"split": "prod", "predictions": {}}}, 3, "there is no split 'prod'"),
+        ({"predictions/lstm.json": {"split": "test", "predictions": {}}}, 3, "3 without a sentence (1, 2, 3)"),
+        ({"data/captions/captions.json": None}, 3, "dvc repro --force assemble"),
     ],
     ids=["no predictions", "half a file", "other shape", "unknown split", "nothing said", "no captions"],
 )
 def test_bad_input_is_named_with_the_command_that_makes_it(
-    project: Path, capsys: pytest.CaptureFixture[str], broken: dict[str, str | None], code: int, message: str
+    project: Path, capsys: pytest.CaptureFixture[str], broken: dict[str, Any], code: int, message: str
 ) -> None:
-    for name, text in broken.items():
-        (project / name).unlink() if text is None else (project / name).write_text(text)
+    for name, content in broken.items():
+        if isinstance(content, dict):
+            write(project / name, content)
+        else:
+            (project / name).unlink() if content is None else (project / name).write_text(content)
 
     assert main(["evaluate", "lstm"]) == code
     assert message in capsys.readouterr().err

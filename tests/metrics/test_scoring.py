@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.cli import main
+from pipeline.core.atomic import write_bytes
 from pipeline.core.console import Console
 from pipeline.core.executors import HERE, Executor, InProcess, LocalProcesses, shares
+from pipeline.core.hashing import SEAL, sealed
+from pipeline.core.sealed_file import JSON_START, write_sealed_json
 from pipeline.evaluation import evaluate, run_scores
 from pipeline.evaluation.run_scores import score_runs
 from pipeline.evaluation.scorer import CaptionScorer
@@ -34,13 +38,17 @@ def make_predictions(folder: Path, *, meteor: bool) -> None:
     (folder / "params.yaml").write_text(PARAMS + ("{}\n" if meteor else WITHOUT_JAVA))
     splits = {"train": list(TRAINING), "val": [], "test": list(GOLDEN_REFERENCES)}
     corpus = {"splits": splits, "captions": TRAINING | GOLDEN_REFERENCES, "slices": {"1": "sound", "2": "order"}}
-    for place in ("data/captions", "predictions"):
-        (folder / place).mkdir(parents=True)
-    (folder / "data/captions/captions.json").write_text(json.dumps(corpus))
+    write_sealed_json(folder / "data/captions/captions.json", corpus)
     for name, said in SAID.items():
         predictions = {video: {"caption": text, "log_prob": -1.0} for video, text in said.items()}
         record = {"run": name, "split": "test", "predictions": predictions}
-        (folder / f"predictions/{name}.json").write_text(json.dumps(record))
+        write_in_this_order(folder / f"predictions/{name}.json", record)
+
+
+def write_in_this_order(path: Path, record: dict[str, Any]) -> None:
+    """Our own files are sorted; these are not."""
+    data = JSON_START + SEAL + b'"],' + json.dumps(record).removeprefix("{").encode()
+    write_bytes(path, sealed(data, at=len(JSON_START)))
 
 
 def scored(executor: Executor, *groups: list[str]) -> dict[str, bytes]:
@@ -113,7 +121,7 @@ def test_a_split_that_is_not_there_is_named_before_anything_is_scored(
     monkeypatch.setenv(VARIABLE, "none")
     make_predictions(tmp_path, meteor=False)
     path = Path("predictions/other.json")
-    path.write_text(path.read_text().replace('"test"', '"holdout"'))
+    write_sealed_json(path, json.loads(path.read_text()) | {"split": "holdout"})
 
     assert main(["evaluate", "lstm", "other"]) == 3
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.papers.recipes import Recipe, read_recipe
 from pipeline.papers.tables import AS_PUBLISHED, Line, Made, paper_tables
 from pipeline.params.dataset import Dataset
@@ -117,10 +117,10 @@ def test_the_terminal_prints_them(
         f"evaluation/{name}.json": {"provenance": {"split": "test"}},
         f"runs/{name}/run.json": {"params": run.model_dump()},
         f"predictions/{name}.json": {"predictions": {}},
-        "report/index.html": "",
     }.items():
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(json.dumps(value))
+        write_sealed_json(Path(path), value)
+    Path("report").mkdir()
+    Path("report/index.html").touch()
 
     assert main(["report", "--show"]) == 0
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from pathlib import Path
-from typing import Any
 
 import av
 import numpy as np
 import pytest
 
 from pipeline.core.hashing import file_sha256
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.index.video_index import QuarantineRow, VideoRow, write_index
 from pipeline.predictions.attention_maps import AttentionMaps, write_attention_maps
 from pipeline.report.results import Sources
@@ -58,11 +58,6 @@ def index_row(video: str, path: Path) -> VideoRow:
     )
 
 
-def write_json(path: Path, value: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value))
-
-
 def attention(words: int, rows: int = 8) -> AttentionMaps:
     """All that any model records: word i looks at row i, cell i of a 2 x 4 grid, and box i % 2 of frames 3 and 12."""
     weights = np.exp(-((np.arange(rows) - np.linspace(0, rows - 1, words)[:, None]) ** 2))
@@ -94,13 +89,15 @@ def write_run(root: Path, name: str, *, videos: list[str], quality: float, untra
         if not untrained:
             looks[video] = attention(len(words))
     shared = {"columns": {"layer": ["low", "high"], "view": ["ST", "TS"]}, "cut": {"place": {"preprocessing": CUT}}}
-    write_json(root / f"predictions/{name}.json", {"run": name, "split": "test", "looks": shared, "predictions": said})
+    write_sealed_json(
+        root / f"predictions/{name}.json", {"run": name, "split": "test", "looks": shared, "predictions": said}
+    )
     write_attention_maps(root / f"predictions/{name}.safetensors", looks)
     scores = {metric: round(quality * (1 - 0.09 * place), 4) for place, metric in enumerate(METRICS)}
     scores["CIDEr-D"] = round(quality * 2.4, 4)
     baseline = {metric: round(value * 0.2 / quality, 4) for metric, value in scores.items()}
     slices = {label: {"CIDEr-D": round(scores["CIDEr-D"] * (0.5 + place / 5), 4)} for place, label in enumerate(SLICES)}
-    write_json(
+    write_sealed_json(
         root / f"metrics/{name}/scores.json",
         {
             "scores": scores,
@@ -111,7 +108,7 @@ def write_run(root: Path, name: str, *, videos: list[str], quality: float, untra
         },
     )
     per_video = {video: {"CIDEr-D": round(quality * (1 + number % 5), 4)} for number, video in enumerate(videos)}
-    write_json(
+    write_sealed_json(
         root / f"evaluation/{name}.json",
         {"per_video": per_video, "baseline": {"caption": "a square moves"}, "provenance": {"java": "25.0.2"}},
     )
@@ -119,7 +116,8 @@ def write_run(root: Path, name: str, *, videos: list[str], quality: float, untra
         f"{epoch},{4 * (1.3 - quality) ** (epoch / 3):.4f},{quality * 2.2 * (1 - 0.7**epoch):.4f}"
         for epoch in range(1, 13)
     ]
-    (root / f"metrics/{name}/curves.csv").write_text("epoch,train_loss,val_cider\n" + "\n".join(lines) + "\n")
+    curves = "epoch,train_loss,val_cider\n" + "\n".join(lines) + "\n"
+    (root / f"metrics/{name}/curves.csv").write_text(curves)
     store = "noise" if untrained else "mobilenet_v2"
     record = {
         "run": name,
@@ -131,8 +129,9 @@ def write_run(root: Path, name: str, *, videos: list[str], quality: float, untra
             "motion": {"store": "none"},
         },
         "versions": {"torch": "2.15.0"},
+        "curves_sha256": hashlib.sha256(curves.encode()).hexdigest(),
     }
-    write_json(root / f"runs/{name}/run.json", record)
+    write_sealed_json(root / f"runs/{name}/run.json", record)
 
 
 def build_project(root: Path, *, test_videos: int = 10) -> Sources:
@@ -151,7 +150,7 @@ def build_project(root: Path, *, test_videos: int = 10) -> Sources:
         ]
         for video, color in colors.items()
     }
-    write_json(
+    write_sealed_json(
         root / "data/captions/captions.json",
         {
             "splits": {"train": ["train000"], "val": ["val000"], "test": tests},
@@ -159,7 +158,7 @@ def build_project(root: Path, *, test_videos: int = 10) -> Sources:
             "slices": {video: SLICES[number % len(SLICES)] for number, video in enumerate(tests)},
         },
     )
-    write_json(root / "data/captions/statistics.json", {"vocabulary": 17, "splits": {"train": {"captions": 1}}})
+    write_sealed_json(root / "data/captions/statistics.json", {"vocabulary": 17, "splits": {"train": {"captions": 1}}})
     times = np.arange(FRAMES) / RATE
     write_index(
         root / "data/index",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pipeline.core.console import Console
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.params.report import Report
 from pipeline.report import report
 from tests.report.conftest import attention, build_project
@@ -51,7 +52,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = build_project(root, test_videos=24)
     captions = json.loads((sources.captions / "captions.json").read_text())
     captions["captions"]["video000"].insert(0, EVIL)
-    (sources.captions / "captions.json").write_text(json.dumps(captions))
+    write_sealed_json(sources.captions / "captions.json", captions)
     report.make_report(
         dataset="demo",
         runs=["attention", "mean_pool", "later"],

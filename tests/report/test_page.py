@@ -13,6 +13,8 @@ import pytest
 
 from pipeline.core.console import Console
 from pipeline.core.errors import DamageError, InputError
+from pipeline.core.hashing import file_sha256
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.params.report import Report
 from pipeline.report import report
 from pipeline.report.page import amount, flatten
@@ -80,7 +82,7 @@ def data(folder: Path, name: str) -> Any:
 def edit(path: Path, change: Any) -> None:
     value = json.loads(path.read_text())
     change(value)
-    path.write_text(json.dumps(value))
+    write_sealed_json(path, value)
 
 
 @pytest.fixture
@@ -249,6 +251,7 @@ def test_no_runs_and_no_examples_still_make_a_page(project: Sources, tmp_path: P
 def test_a_name_that_is_not_utf8_does_not_cost_the_page(project: Sources, tmp_path: Path) -> None:
     quarantine = project.index / "quarantine.jsonl"
     quarantine.write_text(quarantine.read_text().replace("broken01", "broken\\udcff"))
+    edit(project.index / "checksums.json", lambda value: value.update({quarantine.name: file_sha256(quarantine)}))
 
     assert "broken?" in build(project, tmp_path / "page.html")
 

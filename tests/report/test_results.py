@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pipeline.core.errors import InputError
-from pipeline.report.results import Sources, metric_names, read_curves, read_runs
+from pipeline.core.errors import DamageError, InputError
+from pipeline.core.sealed_file import write_sealed_json
+from pipeline.report.results import Sources, curves_of, metric_names, read_runs
 
 
 def test_runs_come_in_the_order_of_params_and_missing_ones_name_their_command(project: Sources) -> None:
@@ -38,16 +39,15 @@ def test_untrained_features_are_known_and_empty_slots_are_not_features(project: 
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("value", "expected"),
     [
-        ("{half", "is not valid JSON"),
-        ('{"split": "test"}', "malformed at 'predictions'"),
-        ('{"predictions": {"v": {"caption": 3}}}', "malformed at 'predictions.v.caption'"),
+        ({"split": "test"}, "malformed at 'predictions'"),
+        ({"predictions": {"v": {"caption": 3}}}, "malformed at 'predictions.v.caption'"),
     ],
-    ids=["truncated", "key missing", "wrong type"],
+    ids=["key missing", "wrong type"],
 )
-def test_malformed_predictions_say_where(project: Sources, text: str, expected: str) -> None:
-    (project.predictions / "attention.json").write_text(text)
+def test_malformed_predictions_say_where(project: Sources, value: dict[str, Any], expected: str) -> None:
+    write_sealed_json(project.predictions / "attention.json", value)
 
     with pytest.raises(InputError, match=expected) as caught:
         read_runs(["attention"], sources=project)
@@ -56,11 +56,28 @@ def test_malformed_predictions_say_where(project: Sources, text: str, expected: 
     assert "caption@attention" in caught.value.hint
 
 
-def test_curves_leave_out_cells_that_are_no_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "curves.csv"
-    path.write_text("epoch,train_loss,val_cider\n1,3.5,\n2,nan,0.25\n3,2.5,0.5\n")
+@pytest.mark.parametrize("name", ["predictions/attention.json", "metrics/attention/scores.json"])
+def test_half_a_file_says_what_makes_it(project: Sources, name: str) -> None:
+    (project.runs.parent / name).write_text("{half")
 
-    assert read_curves(path) == {"train_loss": [(1, 3.5), (3, 2.5)], "val_cider": [(2, 0.25), (3, 0.5)]}
+    with pytest.raises(DamageError, match=f"{name} has no checksum") as caught:
+        read_runs(["attention"], sources=project)
+
+    assert "@attention" in caught.value.hint
+
+
+def test_a_learning_curve_is_shown_only_as_the_run_recorded_it(project: Sources) -> None:
+    curves = project.metrics / "attention/curves.csv"
+    curves.write_text(curves.read_text().replace("1", "7", 1))
+
+    with pytest.raises(DamageError, match=r"curves.csv is not the learning curve of attention[\s\S]*train@attention"):
+        read_runs(["attention"], sources=project)
+
+
+def test_curves_leave_out_cells_that_are_no_numbers() -> None:
+    text = "epoch,train_loss,val_cider\n1,3.5,\n2,nan,0.25\n3,2.5,0.5\n"
+
+    assert curves_of(text) == {"train_loss": [(1, 3.5), (3, 2.5)], "val_cider": [(2, 0.25), (3, 0.5)]}
 
 
 def test_metrics_have_the_usual_order_then_others_by_name() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.sealed_file import write_sealed_json
 from pipeline.report.page import page_environment, page_metrics, score_rows
 from pipeline.report.results import ReportedRun, Sources, read_runs
 from pipeline.report.seed_rows import seed_rows
@@ -23,7 +24,7 @@ def runs_of(project: Sources) -> list[ReportedRun]:
 def alike_but_seed(project: Sources) -> None:
     record = json.loads((project.runs / "attention/run.json").read_text())
     record["params"] = record["params"] | {"seed": 7}
-    (project.runs / "mean_pool/run.json").write_text(json.dumps(record))
+    write_sealed_json(project.runs / "mean_pool/run.json", record | {"curves_sha256": None})
 
 
 def test_a_score_has_its_interval(project: Sources, tmp_path: Path) -> None:

@@ -16,10 +16,9 @@ import pytest
 import torch
 
 from pipeline.captioner.trained_run import open_run
-from pipeline.core.atomic import write_json
 from pipeline.core.errors import InputError
 from pipeline.corpus.corpus import Corpus, write_corpus
-from pipeline.corpus.vocabulary import Vocabulary, read_vocabulary
+from pipeline.corpus.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 from pipeline.params.train import Slots, Train
 from pipeline.store import Failure, Rows, VideoFeatures, open_store, write_store
 from pipeline.training.setup import prepare, publish_run
@@ -49,7 +48,7 @@ def make_project(folder: Path, videos: int = 36) -> None:
     corpus = Corpus({"train": ids[:24], "val": ids[24:30], "test": ids[30:]}, captions)
     write_corpus(folder / "data/captions", corpus)
     vocabulary = Vocabulary.build(corpus.sentences("train"))
-    write_json(folder / "data/captions/vocabulary.json", vocabulary.to_json())
+    write_vocabulary(folder / "data/captions/vocabulary.json", vocabulary)
     write_store(folder / "features/toy", features, fingerprint={"weights": "random"})
 
 
@@ -111,6 +110,26 @@ def test_a_killed_run_resumes_to_the_same_bytes(project: Path, monkeypatch: pyte
 
     assert resumed.epochs == undisturbed.epochs
     assert Path("runs/killed/model.safetensors").read_bytes() == Path("runs/straight/model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("kept", ["progress.json", "progress-*.safetensors", "best-*.safetensors"])
+@pytest.mark.parametrize("damage", ["flipped", "gone"])
+def test_damaged_progress_is_trained_again_to_the_same_bytes(
+    project: Path, monkeypatch: pytest.MonkeyPatch, kept: str, damage: str
+) -> None:
+    settings = SETTINGS.model_copy(update={"epochs": 3})
+    undisturbed = train(settings, "runs/straight")
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(project / "other-cache"))
+    trainer = prepare(settings, captions=Path("data/captions"), max_words=10, device="cpu")
+    trainer.run()
+    for file in trainer.folder.glob(kept):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 4
+        file.write_bytes(data) if damage == "flipped" else file.unlink()
+    again = train(settings, "runs/again")
+
+    assert again.epochs == undisturbed.epochs
+    assert Path("runs/again/model.safetensors").read_bytes() == Path("runs/straight/model.safetensors").read_bytes()
 
 
 def wait_for_epoch(cache: Path, epoch: int, process: subprocess.Popen[bytes]) -> None:
@@ -182,7 +201,7 @@ def test_weights_that_do_not_fit_say_what_they_are(project: Path, other: dict[st
 def test_weights_of_other_words_are_refused_even_where_they_fit(project: Path) -> None:
     train(SETTINGS.model_copy(update={"epochs": 1}), "runs/toy")
     words = read_vocabulary(Path("data/captions/vocabulary.json")).words
-    write_json(Path("data/captions/vocabulary.json"), {"words": [*words[:4], *reversed(words[4:])]})
+    write_vocabulary(Path("data/captions/vocabulary.json"), Vocabulary((*words[:4], *reversed(words[4:]))))
     with pytest.raises(InputError, match="start_from: 'toy' has another vocabulary"):
         train(SETTINGS.model_copy(update={"start_from": "toy"}), "runs/on")
 
