@@ -83,7 +83,7 @@ def test_a_worker_without_the_index_takes_the_shared_one(
     decode.decode_videos(videos=clips, out=index, params=Decode(), console=QUIET)
     outs = {"toy": tmp_path / "toy"}
     extract.extract_features({"toy": toy()}, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
-    sha256, rows = file_sha256(index / "index.jsonl"), list(_index(index, "here").rows)
+    sha256, rows = file_sha256(index / "checksums.json"), list(_index(index, "here").rows)
     shutil.rmtree(index)
     shutil.rmtree(own_cache)
 
