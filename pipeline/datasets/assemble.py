@@ -14,8 +14,9 @@ from pipeline.core import (
     named,
     no_changes,
     unchanged,
+    write_sealed_json,
 )
-from pipeline.corpus import Corpus, Vocabulary, tokenize, write_corpus
+from pipeline.corpus import Corpus, Vocabulary, tokenize, write_corpus, write_vocabulary
 from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import Match, match_videos, require_match
