@@ -196,6 +196,7 @@ KINDS = (
 READ = [kind for kind in KINDS if kind.read]
 # Modules that write in other ways than the commands above; the kind of each is a row above, or is said here.
 WRITERS = {
+    "pipeline/cache/cache_claims.py": "cache/claims while a stage runs; a damaged one keeps everything",
     "pipeline/cache/feature_cache.py": "cache/features",
     "pipeline/cache/graph_cache.py": "cache/graphs",
     "pipeline/cache/speeds.py": "cache/speeds",

@@ -52,6 +52,8 @@ def _beginning(path: Path) -> float:
         return float(path.read_text() or path.stat().st_mtime)
     except FileNotFoundError:  # its stage has just ended
         return float("inf")
+    except ValueError:  # damaged: then nothing is collected
+        return 0.0
 
 
 def _folder() -> Path:
