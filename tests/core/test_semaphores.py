@@ -79,8 +79,8 @@ def test_a_group_that_was_killed(options: list[str], tmp_path: Path) -> None:
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
     until(lambda: not [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE])
-    assert left_of(seen)  # multiprocessing's own sweeper died with them
 
+    # multiprocessing's own sweeper died with them; any command sweeps, a test beside this one may have been faster
     subprocess.run(command("weights", "list", "--quiet"), cwd=tmp_path, env=environment, check=True)
 
     assert left_of(seen) == []
