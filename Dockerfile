@@ -11,10 +11,10 @@ RUN pip install --no-cache-dir uv==0.13.7
 ENV UV_CACHE_DIR=/var/cache/uv
 WORKDIR /build
 COPY pyproject.toml requirements.lock ./
-# pyproject.toml says what: all extras but `dev`. The lock alone says which versions and, by its hashes, which bytes.
+# pyproject.toml says what: all extras that stages on clusters need. The lock alone says which versions and, by its hashes, which bytes.
 RUN uv venv --quiet --no-python-downloads /opt/venv \
  && uv pip compile --quiet --no-header --no-annotate --python /opt/venv/bin/python --constraints requirements.lock \
-      --extra cluster --extra engines --extra flow --extra hdf5 --extra objects --extra pytorchvideo \
+      --extra cluster --extra engines --extra flow --extra hdf5 --extra objects --extra pytorchvideo --extra transformers \
       --output-file runtime.txt pyproject.toml
 RUN --mount=type=cache,target=/var/cache/uv \
     uv pip install --quiet --python /opt/venv/bin/python --link-mode copy --compile-bytecode --require-hashes \

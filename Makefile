@@ -10,7 +10,7 @@ export DVC_NO_ANALYTICS := 1
 export ORT_DISABLE_TELEMETRY := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint format lock bench mutants clean
+.PHONY: help setup demo test test-all lint format lock docs bench mutants clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ lock: setup ## resolve pyproject.toml into requirements.lock
 	@$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --all-extras --no-header --no-emit-index-url --output-file requirements.lock pyproject.toml
 
+docs: setup ## build docs/ into site/, a site with a search
+	@$(BIN)/python -m mkdocs build --quiet --strict
+	@echo "site/index.html opens from the disk; with its search: $(PYTHON) -m http.server --bind 127.0.0.1 --directory site"
+
 bench: setup ## print the measured ratios of benchmarks/
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
@@ -64,6 +68,6 @@ mutants: setup ## would the tests notice? 100 small random changes, each against
 	@$(BIN)/python -m experiments.mutants
 
 clean: ## remove everything that was made (keeps .venv and weights)
-	@rm -rf .cache .dvc/cache .dvc/tmp data runs predictions evaluation report metrics tables logs metrics.json dvc.lock dvc_plots
+	@rm -rf .cache .dvc/cache .dvc/tmp data predictions evaluation report metrics tables logs site metrics.json dvc.lock dvc_plots
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	@git clean -fdXq features
+	@git clean -fdXq features runs

@@ -1,23 +1,27 @@
-"""Frames per second of the guarded decoder against bare in-order PyAV and decord in the same run, and its memory.
+"""What the guarded decoder costs against bare decoders in the same run: the index, dense and sparse reads, and memory.
 
     python benchmarks/decode.py [FOLDER_OF_VIDEOS]
 
 Without a folder it makes its own clips. Every clip is read by each way in turn, several times; the medians of the
-ratios are what to trust, also on a machine that does other things. "guarded" is `read_frames`, one worker, child
-process and shared memory included; "to faster" is its ratio to the faster of bare PyAV and bare decord, "to tuned" to
-PyAV with a converter kept across frames, and "guard" compares that PyAV with itself behind the guard.
+ratios are what to trust, also on a machine that does other things. "index" is the examination of a video with each
+backend: passes over its frames, and processor seconds in ratio to one bare decode by PyAV with a kept converter.
+"guarded" is `read_frames`, one worker, child process and shared memory included, in ratio to the bare decoder of the
+same backend: frames a second ("rate") and processor seconds of child and parent together ("cpu").
 """
 
 from __future__ import annotations
 
+import importlib
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import av
 import numpy as np
@@ -26,8 +30,10 @@ from av.video.reformatter import VideoReformatter
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from pipeline.core import DecodeError
-from pipeline.decoding import Limits, borrowed_guard, inspect_video, read_frames, row_from
-from pipeline.doctor import decord
+from pipeline.decoding import Limits, borrowed_guard, inspect_video, read_frames, read_video, row_from, torchcodec
+from pipeline.decoding.decord import decord
+from pipeline.decoding.examine import examine
+from pipeline.decoding.opening import opened
 from pipeline.index import VideoRow
 from tests.clips import write_clip
 
@@ -41,8 +47,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         given = sorted(Path(sys.argv[1]).iterdir()) if len(sys.argv) > 1 else made_clips(Path(folder))
         rows = [row for path in given if (row := examined(path)) is not None]
+        backends = here()
+        trusted = index(rows, backends)
         for step in STEPS:
-            compare(rows, step=step)
+            compare(rows, trusted, backends, step=step)
         memory(examined(write_clip(Path(folder) / "hd.mp4", frames=300, **HD)))
 
 
@@ -63,29 +71,11 @@ def examined(path: Path) -> VideoRow | None:
     return row_from(facts, video_id=path.stem, path=str(path), sha256="")
 
 
-def guarded(row: VideoRow, wanted: list[int]) -> Iterable[np.ndarray]:
-    return read_frames(row, wanted)
-
-
-def guarded_pyav(row: VideoRow, wanted: list[int]) -> Iterable[np.ndarray]:
-    """What the guard itself costs: to be compared with tuned PyAV, which decodes in the same way without one."""
-    return read_frames(replace(row, backend="pyav"), wanted)
-
-
 def largest(container: av.container.InputContainer) -> av.VideoStream:
     return max(container.streams.video, key=lambda stream: stream.width * stream.height)
 
 
 def bare_pyav(row: VideoRow, wanted: list[int]) -> Iterable[np.ndarray]:
-    """As its documentation shows it."""
-    targets = set(wanted)
-    with av.open(row.path, metadata_errors="replace") as container:
-        for number, frame in enumerate(container.decode(largest(container))):
-            if number in targets:
-                yield frame.to_ndarray(format="rgb24")
-
-
-def tuned_pyav(row: VideoRow, wanted: list[int]) -> Iterable[np.ndarray]:
     """With one converter for all frames, as our own PyAV backend has it."""
     targets = set(wanted)
     converter = VideoReformatter()
@@ -104,47 +94,116 @@ def bare_decord(row: VideoRow, wanted: list[int]) -> Iterable[np.ndarray]:
             yield frame.asnumpy()
 
 
-WAYS: dict[str, Callable[[VideoRow, list[int]], Iterable[np.ndarray]]] = {
-    "guarded": guarded,
+def bare_torchcodec(row: VideoRow, wanted: list[int]) -> Iterable[np.ndarray]:
+    """As its documentation shows it, frame by frame: in order, as our own backend has it."""
+    decoder = importlib.import_module("torchcodec.decoders").VideoDecoder(row.path, dimension_order="NHWC")
+    targets = set(wanted)
+    for number in range(row.frames):
+        pixels = decoder[number].numpy()
+        if number in targets:
+            yield pixels
+
+
+BARE: dict[str, Callable[[VideoRow, list[int]], Iterable[np.ndarray]]] = {
     "pyav": bare_pyav,
     "decord": bare_decord,
-    "pyav tuned": tuned_pyav,
-    "guarded av": guarded_pyav,
+    "torchcodec": bare_torchcodec,
 }
 
 
-def compare(rows: list[VideoRow], *, step: int) -> None:
-    print(f"\nevery {step}. frame: sampled frames per second (median of {ROUNDS})")
-    print(
-        f"{'clip':<28}{'backend':>8}"
-        + "".join(f"{way:>11}" for way in WAYS)
-        + f"{'to faster':>11}{'to tuned':>10}{'guard':>8}"
-    )
-    to_faster, to_tuned, guard = [], [], []
+def here() -> list[str]:
+    try:
+        torchcodec.build()
+    except DecodeError as error:
+        print(f"torchcodec: left out ({error.message})")
+        return ["pyav", "decord"]
+    return list(BARE)
+
+
+def index(rows: list[VideoRow], backends: list[str]) -> dict[str, list[str]]:
+    """The table of the index's cost; the backends that each clip may be read with."""
+    print(f"\nindex: passes, and processor seconds to one bare PyAV decode (median of {ROUNDS})")
+    print(f"{'clip':<28}" + "".join(f"{name:>16}" for name in backends))
+    trusted: dict[str, list[str]] = {}
+    ratios: dict[str, list[float]] = {name: [] for name in backends}
     for row in rows:
-        rates = measured(row, wanted=list(range(0, row.frames, step)))
-        faster = [max(pair) for pair in zip(rates["pyav"], rates["decord"], strict=True)]
-        to_faster.append(median(np.divide(rates["guarded"], faster)))
-        to_tuned.append(median(np.divide(rates["guarded"], rates["pyav tuned"])))
-        guard.append(median(np.divide(rates["guarded av"], rates["pyav tuned"])))
-        shown = "".join(f"{median(rates[way]):11.0f}" for way in WAYS)
-        print(f"{row.id[:27]:<28}{row.backend:>8}{shown}{to_faster[-1]:11.2f}{to_tuned[-1]:10.2f}{guard[-1]:8.2f}")
-    print(f"{'median of the clips':<91}{median(to_faster):11.2f}{median(to_tuned):10.2f}{median(guard):8.2f}")
+        everything = list(range(row.frames))
+        bare = median(seconds(lambda: consume(bare_pyav(row, everything)))[0] for _ in range(ROUNDS))  # noqa: B023
+        shown = ""
+        for name in backends:
+            costs = [seconds(lambda: examination(row, name)) for _ in range(ROUNDS)]  # noqa: B023
+            tried, last = costs[-1][1]
+            ratios[name].append(median(cost for cost, _ in costs) / bare)
+            trusted.setdefault(row.id, []).extend([name] if last == name else [])
+            shown += f"{1 + tried:>8}{ratios[name][-1]:8.2f}"
+        print(f"{row.id[:27]:<28}{shown}")
+    print(f"{'median of the clips':<28}" + "".join(f"{median(ratios[name]):16.2f}" for name in backends))
+    return trusted
 
 
-def measured(row: VideoRow, *, wanted: list[int]) -> dict[str, list[float]]:
-    """Frames per second of each way in every round; decord is left out where the index does not trust it."""
-    ways = {name: way for name, way in WAYS.items() if name != "decord" or row.backend == "decord"}
-    rates: dict[str, list[float]] = {name: [] for name in WAYS}
-    for turn in range(ROUNDS + 1):
-        for name, way in ways.items():
-            started = time.perf_counter()
-            checksum = sum(int(frame[0, 0, 0]) for frame in way(row, wanted))
-            if turn:  # the first round warms up
-                rates[name].append(len(wanted) / (time.perf_counter() - started))
-            assert checksum >= 0
-    rates["decord"] = rates["decord"] or [0.0] * ROUNDS
-    return rates
+def examination(row: VideoRow, backend: str) -> tuple[bool, str]:
+    """Whether a second decoder was tried, and which one the clip is read with."""
+    with opened(row.path) as file:
+        messages = list(examine(file, backend=backend, limits=Limits(), beat=lambda: None))
+    return "trying" in messages[1], messages[-1]["backend"]
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Of this process's processors."""
+    began = time.process_time()
+    found = work()
+    return time.process_time() - began, found
+
+
+def consume(frames: Iterable[np.ndarray]) -> None:
+    assert sum(int(frame[0, 0, 0]) for frame in frames) >= 0
+
+
+def compare(rows: list[VideoRow], trusted: dict[str, list[str]], backends: list[str], *, step: int) -> None:
+    print(f"\nevery {step}. frame: guarded to bare of the same backend, rate and cpu (median of {ROUNDS})")
+    print(f"{'clip':<28}" + "".join(f"{name:>18}" for name in backends))
+    all_ratios: dict[str, list[tuple[float, float]]] = {name: [] for name in backends}
+    for row in rows:
+        shown = ""
+        for name in backends:
+            if name not in trusted[row.id]:
+                shown += f"{'-':>18}"
+                continue
+            built = replace(row, backend=name, build=torchcodec.build() if name == "torchcodec" else "")
+            all_ratios[name].append(ratio(built, wanted=list(range(0, row.frames, step))))
+            shown += f"{all_ratios[name][-1][0]:10.2f}{all_ratios[name][-1][1]:8.2f}"
+        print(f"{row.id[:27]:<28}{shown}")
+    medians = (np.median(each or [(np.nan, np.nan)], axis=0) for each in all_ratios.values())
+    print(f"{'median of the clips':<28}" + "".join(f"{rate:10.2f}{cpu:8.2f}" for rate, cpu in medians))
+
+
+def ratio(row: VideoRow, *, wanted: list[int]) -> tuple[float, float]:
+    """Of the rates and of the processor seconds, bare over guarded: 1 where the guard costs nothing."""
+    rates, costs = [], []
+    with patched_dense():
+        for _ in range(ROUNDS + 1):
+            began = time.perf_counter()
+            bare_cpu, _ = seconds(lambda: consume(BARE[row.backend](row, wanted)))
+            between, child = time.perf_counter(), child_seconds(row.backend)
+            parent_cpu, _ = seconds(lambda: consume(read_frames(row, wanted)))
+            rates.append((between - began) / (time.perf_counter() - between))
+            costs.append(bare_cpu / (parent_cpu + child_seconds(row.backend) - child))
+    return median(rates[1:]), median(costs[1:])  # the first round warms up
+
+
+@contextmanager
+def patched_dense() -> Iterator[None]:
+    """Sparse lists too are read by the backend in question, not left to PyAV."""
+    dense, read_video.DENSE = read_video.DENSE, 10**6
+    try:
+        yield
+    finally:
+        read_video.DENSE = dense
+
+
+def child_seconds(backend: str) -> float:
+    with borrowed_guard(Limits(), backend=backend) as child:
+        return child.cost["cpu_seconds"]
 
 
 def memory(row: VideoRow | None) -> None:

@@ -2,14 +2,19 @@
 
 Its equations and sizes, written anew: additive attention over the frames, and one LSTM that reads the word and the
 attended frames themselves. `published` repeats its loop, which maps the frames again for every word and takes every
-caption to the longest length there may be; `tidy` is the same arithmetic without that waste.
+caption to the longest length there may be; `tidy` is the same arithmetic without that waste. `PeerCaptioner` is the
+same model under this project's contract: beside `tidy` it shows what the contract costs, and nothing else.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from models.base import Captioner, Features, Input, State, Step
 
 LONGEST = 31  # words and the end of a sentence
 PAD, BOS = 0, 1
@@ -58,6 +63,27 @@ class Peer(nn.Module):
 
     def _lost(self, hidden: Tensor, targets: Tensor) -> Tensor:
         return F.cross_entropy(self.read(hidden), targets, ignore_index=PAD, reduction="sum")
+
+
+class PeerCaptioner(Captioner):
+    inputs: ClassVar = {"appearance": Input("appearance", "pool")}
+
+    def __init__(self, peer: Peer) -> None:
+        super().__init__()
+        self.peer = peer
+
+    def encode(self, features: Features) -> State:
+        frames = features["appearance"].values
+        hidden, cell = self.peer._start(len(frames))
+        return {"hidden": hidden, "cell": cell, "frames": frames, "keys": self.peer.key(frames)}
+
+    def step(self, state: State, words: Tensor) -> Step:
+        before = (state["hidden"], state["cell"])
+        hidden, cell = self.peer.step(words, before, state["frames"], state["keys"])
+        return Step(state | {"hidden": hidden, "cell": cell}, hidden, attention={})
+
+    def logits(self, output: Tensor) -> Tensor:
+        return self.peer.read(output)
 
 
 def _shifted(words: Tensor) -> Tensor:

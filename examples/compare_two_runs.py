@@ -19,8 +19,8 @@ def main(first: str, second: str) -> None:
     before, after = (read_evaluation(Path("evaluation") / f"{name}.json", name=name) for name in (first, second))
     found = compare_evaluations([before], [after], resamples=1000, seed=0)
     for name, one in found.all.items():
-        low, high = one.interval
-        print(f"{name:8} {one.first:.4f} {one.second:.4f}  {one.difference:+.4f} [{low:+.4f}, {high:+.4f}]")
+        ends = "[{:+.4f}, {:+.4f}]".format(*one.interval) if one.interval else "too few videos for an interval"
+        print(f"{name:8} {one.first:.4f} {one.second:.4f}  {one.difference:+.4f} {ends}")
 
     gains = after.statistics.means[METRIC] - before.statistics.means[METRIC]  # (videos,) both are sorted by id
     order = gains.argsort()

@@ -37,6 +37,7 @@ TOP_K = "return gumbel_top_k(weights.detach(), mask, count=count, temperature={}
 UNKNOWN = "numpy takes every negative length as the one to find out"
 VIEW = "array = np.frombuffer(self._map, DTYPES[field['dtype']], count, offset=self._data + begin if count else {})"
 FIRST_ROWS = "return {{name: tensor[:rows] if len(tensor) {} rows else tensor for name, tensor in state.items()}}"
+TOTALS = "totals = reward.new_zeros(int(video_of.max()) + {}).index_add(0, video_of, reward)"
 
 EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (  # (module, line before, line after, why nothing changes)
     (
@@ -104,6 +105,12 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (  # (module, line before, l
         "size = max(1, BLOCK // max(1, videos))",
         "size = max(1, BLOCK // max(2, videos))",
         "of one video the blocks are half as large, and blocks change no draw",
+    ),
+    (
+        "pipeline/training/self_critical.py",
+        TOTALS.format(1),
+        TOTALS.format(2),
+        "one more sum, of a video that no caption belongs to, is never read",
     ),
     (
         "models/parts/gumbel.py",

@@ -5,6 +5,7 @@ one that takes clips is also told their length, `window=...`. One that takes the
 frames at once and returns the rows itself, one per `window` frames. `BEYOND`, where a family has it, is the number of
 frames that a row needs after its own: T flow maps need T + 1 frames, though the row stands for T of them.
 One that takes audio also states its `RATE`, in samples a second.
+A family whose networks take different things has `takes_of(network)` in place of `TAKES`; an extractor knows its rate.
 A `build` that has the argument `resize` can be told which library of `extractors.parts.resizing` makes frames smaller.
 The family's name in `params.yaml` is the module's name; there is no registry to fill.
 """
@@ -24,7 +25,10 @@ Network = TypeVar("Network", bound=torch.nn.Module)
 
 
 class Extractor(ABC):
-    """`prepare` runs on the CPU, `__call__` on the device; preprocessing travels with the weights."""
+    """`prepare` runs on the CPU, `__call__` on the device; preprocessing travels with the weights.
+
+    Several videos are in flight: `prepare` may run in several threads at once, `__call__` never does.
+    """
 
     takes: Takes
     outputs: Mapping[str, tuple[int, ...]]  # name -> shape of one row
@@ -34,6 +38,14 @@ class Extractor(ABC):
     @abstractmethod
     def prepare(self, frame: np.ndarray) -> torch.Tensor:
         """One uint8 RGB frame (H, W, 3) as the network's input."""
+
+    def pixels(self, frame: np.ndarray) -> torch.Tensor:
+        """What of a frame travels to another device, where `finish` makes of it what `prepare` gives, bit for bit."""
+        return self.prepare(frame)
+
+    def finish(self, batch: torch.Tensor) -> torch.Tensor:
+        """A batch of `pixels` as one of prepared frames."""
+        return batch
 
     @abstractmethod
     def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from extractors.base import RANDOM_SEED, ExtractorError, Takes, UnknownOutputError, load_weights
+from extractors.parts.classes import take_classes_of
 from extractors.parts.resizing import ResizeLibrary
 from extractors.parts.video_networks import LIBRARIES
 from extractors.parts.windows import WindowExtractor, without_prefix
@@ -77,14 +78,17 @@ def build(
     window: int = 16,
     device: str = "cpu",
     resize: ResizeLibrary = "published",
+    published: str = "",
 ) -> WindowExtractor:
+    """`published` names whose weights they are, where not the library's first, and so how frames are prepared."""
     library, _, name = network.partition(":")
     if library not in LIBRARIES:
         raise ExtractorError(f"the network is '{network}'; write LIBRARY:NAME, with one of {', '.join(LIBRARIES)}")
     torch.manual_seed(RANDOM_SEED)
-    model, preparation = LIBRARIES[library](name)
+    model, preparation = LIBRARIES[library](name, published)
     require_modules(outputs, model, network=network)
     if weights is not None:
+        take_classes_of(model, weights)
         load_weights(model, weights, network=network)
     tapped = Tapped(model, outputs=outputs, channels_last=name.startswith("swin3d"))
     try:

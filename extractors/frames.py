@@ -1,8 +1,10 @@
 """Image networks on single frames, by name: `timm:NAME`, `torchvision:NAME`, or just a name of torchvision.
 
-Outputs: `pool`, the vector that the classifier reads; `grid`, the last map with channels last; and any module of the
-network by its name, such as `layer3` or `features.17`. Preprocessing is that of the network's own configuration: for
-torchvision that of the first published ("V1") weights, or of those that the option `published` names.
+Outputs: `pool`, the vector that the classifier reads; `grid`, the last map with channels last; `embed` of CLIP, SigLIP
+and PE-Core, the vector that is compared with a text; and any module of the network by its name, such as `layer3`,
+`features.17` or `head`. Preprocessing is the publisher's: for torchvision that of the first published ("V1") weights,
+or of those that the option `published` names; for timm that of the network's own configuration, or that of
+`extractors.parts.publishers` where its publisher does something else.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torchvision.transforms._presets import ImageClassification
+from torchvision.transforms.v2.functional import center_crop
 
 from extractors.base import RANDOM_SEED, Takes
-from extractors.parts.image_networks import named
+from extractors.parts.image_networks import NamedNetwork, named
+from extractors.parts.levels import normalised
 from extractors.parts.network import NetworkExtractor
 from extractors.parts.resizing import ResizeLibrary, ResizeSize, Resizing
 
@@ -27,19 +31,24 @@ TAKES: Takes = "frames"
 class FrameExtractor(NetworkExtractor):
     takes = TAKES
 
-    def __init__(
-        self, network: nn.Module, transform: ImageClassification, *, device: str, resize: ResizeLibrary = "published"
-    ) -> None:
+    def __init__(self, found: NamedNetwork, *, device: str, resize: ResizeLibrary = "published") -> None:
+        network, transform, method, facts = found
         self.transform, self.size = transform, size_of(transform)
-        # The networks were trained and judged on pictures of PIL, which torch's whole numbers follow to one level
-        self.resizing = Resizing(interpolation=transform.interpolation.value).by(resize)
-        self.preprocessing = {**describe(transform), **self.resizing.describe()}
+        # Most networks were trained and judged on pictures of PIL, which torch's whole numbers follow to a level or two
+        self.resizing = Resizing(method=method, interpolation=transform.interpolation.value).by(resize)
+        self.preprocessing = {**describe(transform), **self.resizing.describe(), **facts}
         side = transform.crop_size[0]
         self.prepare_for_inference(network, row=(3, side, side), device=device)
 
     def prepare(self, frame: np.ndarray) -> Tensor:
-        """(3, S, S) float32. The transform finds the picture at the right size, and leaves it so."""
-        return self.transform(self.resizing(frame, self.size))
+        """(3, S, S) float32."""
+        return self.finish(self.pixels(frame))
+
+    def pixels(self, frame: np.ndarray) -> Tensor:
+        return center_crop(self.resizing(frame, self.size), self.transform.crop_size)
+
+    def finish(self, batch: Tensor) -> Tensor:
+        return normalised(batch, scale=255, mean=self.transform.mean, std=self.transform.std)
 
     def forward(self, batch: Tensor) -> dict[str, Tensor]:
         return self.network(batch.contiguous(memory_format=torch.channels_last))
@@ -56,8 +65,8 @@ def build(
 ) -> FrameExtractor:
     """`published` is the library's name of weights, such as IMAGENET1K_V2, whose preprocessing is wanted."""
     torch.manual_seed(RANDOM_SEED)
-    module, transform = named(network, outputs=outputs, weights=weights, published=published)
-    return FrameExtractor(module, transform, device=device, resize=resize)
+    found = named(network, outputs=outputs, weights=weights, published=published)
+    return FrameExtractor(found, device=device, resize=resize)
 
 
 def map_published(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

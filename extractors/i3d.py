@@ -1,7 +1,9 @@
 """I3D: Inception-v1 inflated to video (Carreira & Zisserman 2017), on windows of RGB frames.
 
 Outputs are end points by their published names (channels last: T, H, W, C), `pool` (1024, the mean of Mixed_5c),
-`logits` (400 Kinetics classes) and `grid`: Mixed_5c with its time steps side by side, 7x7x2048 for 16 frames.
+`avg_pool` (1024, what the classifier is given: the mean of neighbouring time steps in pairs, so that the first and last
+count half; most published features are this), `logits` (400 Kinetics classes) and `grid`: Mixed_5c with its time steps
+side by side, 7x7x2048 for 16 frames.
 """
 
 from __future__ import annotations

@@ -91,11 +91,12 @@ def build(
     resize: ResizeLibrary = "published",
     flow: str = "tvl1",
     eight_bit: bool = False,
+    updates: int = 0,
 ) -> I3dFlowExtractor:
     require_network(network, ["i3d_flow"])
     require_outputs(outputs, known=OUTPUTS, network=network)
     flow_state, i3d_state = (None, None) if weights is None else split(weights)
-    method = flow_method(flow, weights=flow_state, device=device)
+    method = flow_method(flow, weights=flow_state, device=device, updates=updates)
     return I3dFlowExtractor(
         make_network(network, lambda: I3d(channels=2), i3d_state),
         method=method,

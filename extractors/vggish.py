@@ -139,6 +139,7 @@ class VggishExtractor(NetworkExtractor, AudioExtractor):
     rate = RATE
     window = WINDOW
     network: Vggish
+    rows_together = True  # 290 MB of weights, nearly all of them in the linear layers
 
     def __init__(self, network: Vggish, *, outputs: Sequence[str], activation: str, device: str) -> None:
         self.activation, self.names = activation, tuple(outputs)

@@ -53,7 +53,7 @@ class CaptionLoss:
 
     loss: Tensor  # (N,) cross-entropy of each caption, label smoothing included
     nll: Tensor  # (N,) minus log probability
-    words: int  # in all captions
+    words: int  # in all captions of the batch, of which these may be a part: what a loss is divided by
     lengths: Tensor  # (N,) words of each
     terms: Mapping[str, Tensor]  # what the steps' terms add up to, (N,) each
 
@@ -67,9 +67,9 @@ class LossContext:
     score: Callable[[State], CaptionLoss]  # the captions, teacher-forced from a state of the B videos
     score_no_grad: Callable[[State], CaptionLoss]  # in eval mode, without scheduled sampling: to compare, not to learn
     video_of: Tensor  # (N,) row of the state that each caption describes
-    captions: Tensor  # (N,) number of each (video, caption) pair in the training set
-    tables: dict[str, Tensor]  # a model's own, kept between epochs and in checkpoints; (pairs,) each
-    pairs: int  # in the training set
+    captions: Tensor  # (N,) row of each (video, caption) pair in the tables
+    tables: dict[str, Tensor]  # a model's own, kept between epochs; (pairs,) each, NaN before a caption's first
+    pairs: int  # that a table has rows for
 
 
 class Captioner(nn.Module, ABC):
@@ -91,9 +91,15 @@ class Captioner(nn.Module, ABC):
         """Scores of the vocabulary from a step's output; apart from `step` so that training does it once."""
 
     def loss(self, context: LossContext) -> Tensor:
-        """What training lowers: cross-entropy per word, unless a paper says more."""
+        """What training lowers: cross-entropy per word, unless a paper says more.
+
+        A sum over captions, divided by the batch's words: captions may be scored in parts, whose losses are added.
+        """
         scored = context.score(context.state)
         return scored.loss.sum() / scored.words
+
+    def first_reading(self, state: State) -> State | None:
+        """The encoded state as it was after the first reading, for models that read a video twice; else None."""
 
     def columns(self) -> Mapping[str, Sequence[str]]:
         """What the weights stand for in attention that is over no input: name of the attention -> names."""

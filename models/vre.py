@@ -117,6 +117,9 @@ class Vre(Captioner):
         second = self.encoder.second(video, gates, around_middle, key)
         return start(second) | {"first": first, "key": key, "focus": focus, "refocus": weights}
 
+    def first_reading(self, state: State) -> State | None:
+        return state | start(state["first"]) if "first" in state else None
+
     @torch.no_grad()
     def _constant(self, video: VideoInputs) -> Tensor:
         if self.scout is None:

@@ -35,11 +35,14 @@ TOOLS = {
     "compare": "two runs on the same videos: differences, intervals and p values",
     "mask": "how a run's scores fall as ever more of its smaller attention weights are ignored",
     "fuse": "late fusion: of several runs' sentences the one that fits each video best",
+    "submission": "a challenge's file: a sentence for every video of a split or a list, of several runs",
     "frames": "look inside a video: a contact sheet or exact pixels",
+    "runs": "carry a trained run away in one file, with its model card",
     "store": "look into feature stores, verify, repair, compare, export, import, estimate",
     "cache": "how large the feature cache is, and gc to make it smaller",
     "extractors": "what can be extracted: list, the card of one, or add one to params.yaml",
     "weights": "list, fetch and verify pretrained weights",
+    "completion": "a script for bash, zsh or fish that completes commands and options",
 }
 MACHINES = {"cluster": "check that a profile's workers are fit for the work; make certificates"}
 COMMANDS = STAGES | TOOLS | MACHINES
@@ -79,6 +82,10 @@ def _command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
+def _all_parsers() -> dict[str, argparse.ArgumentParser]:
+    return {name: _command_parser(name, command_module(name)) for name in COMMANDS}
+
+
 def _add_machine_options(parser: argparse.ArgumentParser, name: str) -> None:
     """Every command takes them, so that one line of options does for all; its help has those that it uses."""
 
@@ -114,6 +121,7 @@ def _run(name: str, arguments: list[str]) -> int:
         args = _command_parser(name, module).parse_args(arguments)
         console = Console(quiet=args.quiet, as_json=args.json)
         args.machine = lambda: _machine(args, console)
+        args.commands, args.parsers = COMMANDS, _all_parsers
         claim_semaphores()
         console.finish(module.command(args, console))
     except FramescribeError as error:

@@ -1,5 +1,6 @@
 """Tests run two at a time on two cores: more threads in each would only stand in each other's way."""
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from hypothesis import settings
 import pipeline  # noqa: F401 - before any test imports a library that would call home
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["FRAMESCRIBE_PROFILE"] = str(Path(__file__).with_name("one_worker.yaml"))  # what is of more asks for them
 settings.register_profile("framescribe", deadline=None)  # no test asserts a time
 settings.load_profile("framescribe")
 
@@ -20,6 +22,16 @@ settings.load_profile("framescribe")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest file first: a file runs on one worker, and the others fill the second one meanwhile."""
     items.sort(key=lambda item: "test_graph" not in item.nodeid)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _memory() -> Iterator[None]:
+    """A worker keeps its network and the memory that it freed; tests of two hundred networks give them back."""
+    yield
+    if built := sys.modules.get("pipeline.extraction.build_extractor"):
+        built.load_extractor.cache_clear()
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("pipeline", "extractors", "models", "workflows")
+PACKAGES = ("framescribe", "pipeline", "extractors", "models", "workflows")
 
 
 @cache

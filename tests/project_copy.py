@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parent.parent
 
@@ -16,3 +22,36 @@ def copy_project(folder: Path) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+
+
+class Repository:
+    """A folder with the project's files in which commands run as a user runs them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, *command: str) -> str:
+        process = self.start(*command)
+        stdout, stderr = process.communicate()
+        assert process.returncode == 0, f"{command}\n{stdout}\n{stderr}"
+        return stdout
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.folder)}
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+    def commit(self) -> None:
+        self.run("git", "add", "--all")
+        author = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+        self.run("git", *author, "commit", "--quiet", "--message", "state")
+
+    def write_params(self, params: dict[str, Any]) -> None:
+        with (self.folder / "params.yaml").open("w") as stream:
+            YAML().dump(params, stream)
+
+    def repro(self) -> tuple[set[str], set[str]]:
+        """The stages that ran, and those that came out of DVC's run cache."""
+        output = self.run("dvc", "repro")
+        return set(re.findall(r"Running stage '(.+?)'", output)), set(re.findall(r"Stage '(.+?)' is cached", output))

@@ -64,7 +64,8 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
-    engines = {name: {**PARAMS["extract"]["a"], "engine": name} for name in ("onnxruntime", "openvino")}
+    small = {**PARAMS["extract"]["a"], "network": "squeezenet1_1"}
+    engines = {name: {**small, "engine": name} for name in ("onnxruntime", "openvino")}
     run = {**PARAMS["train"]["a"], "features": {**PARAMS["train"]["a"]["features"], "appearance": "onnxruntime"}}
     params = {**PARAMS, "extract": engines, "train": {"onnxruntime": run}, "evaluate": {}}
     Path("params.yaml").write_text(json.dumps(params))

@@ -22,9 +22,10 @@ from pipeline.params.train import Train
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")])
 SCRIPTS = sorted([ROOT / "Makefile", *ROOT.glob("docker/*"), *ROOT.glob("workflows/**/*.yaml"), ROOT / "Dockerfile"])
-SOURCES = sorted(path for name in ("pipeline", "workflows") for path in (ROOT / name).rglob("*.py"))
+SOURCES = sorted(path for name in ("framescribe", "pipeline", "workflows") for path in (ROOT / name).rglob("*.py"))
 COMMAND = re.compile(r"(^|`|)framescribe ([a-z][a-z-]+)((?:\\\||[^`#|\n\"'])*)", re.MULTILINE)
-CODE = ("pipeline", "extractors", "models", "workflows", "docker", "tests", "benchmarks", "examples", "docs")
+PACKAGES = ("framescribe", "pipeline", "extractors", "models", "workflows")
+CODE = (*PACKAGES, "docker", "tests", "benchmarks", "examples", "docs")
 EXAMPLES = {"extractors/segments.py"}  # what the reader is shown how to write
 
 
@@ -145,6 +146,8 @@ def test_params_page_has_every_key_and_its_default(name: str) -> None:
 
 
 def written(value: object) -> str:
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,10 +12,11 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.project_copy import copy_project
+from tests.project_copy import Repository, copy_project
 
 ROOT = Path(__file__).parent.parent
 BRANCH = ("extract", "train", "caption", "evaluate")
+STEPS = ("weights", *BRANCH)
 
 PARAMS: dict[str, Any] = {
     "dataset": {"name": "demo", "videos": "data/demo/videos", "annotations": "data/demo/annotations.json"},
@@ -36,7 +35,9 @@ PARAMS: dict[str, Any] = {
     "train": {
         name: {
             "model": model,
-            "features": {"appearance": name, "motion": "none", "regions": "none", "sound": "none"},
+            "features": {"appearance": name, "motion": "none", "regions": "none", "sound": "none", "label": "none"},
+            "start_from": "none",
+            "word_vectors": "weights/words/none.txt",
             "options": {"hidden_size": 16},
             "epochs": 1,
         }
@@ -48,48 +49,22 @@ PARAMS: dict[str, Any] = {
 }
 
 
-class Clone:
+class Clone(Repository):
     """A copy of the tracked files as a repository of its own, with a dozen demo clips and untrained features."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         copy_project(folder)
         self.write_params(PARAMS)
         self.run("framescribe", "demo-data", "--clips", "12", "--quiet")
         self.commit()
-
-    def run(self, *command: str) -> str:
-        process = self.start(*command)
-        stdout, stderr = process.communicate()
-        assert process.returncode == 0, f"{command}\n{stdout}\n{stderr}"
-        return stdout
-
-    def start(self, *command: str) -> subprocess.Popen[str]:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.folder)}
-        pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=pipe, stderr=pipe, text=True)
-
-    def commit(self) -> None:
-        self.run("git", "add", "--all")
-        author = ("-c", "user.name=test", "-c", "user.email=test@example.org")
-        self.run("git", *author, "commit", "--quiet", "--message", "state")
-
-    def write_params(self, params: dict[str, Any]) -> None:
-        with (self.folder / "params.yaml").open("w") as stream:
-            YAML().dump(params, stream)
-
-    def repro(self) -> tuple[set[str], set[str]]:
-        """The stages that ran, and those that came out of DVC's run cache."""
-        output = self.run("dvc", "repro")
-        return set(re.findall(r"Running stage '(.+?)'", output)), set(re.findall(r"Stage '(.+?)' is cached", output))
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     clone = Clone(tmp_path_factory.mktemp("clone"))
     ran, _ = clone.repro()
-    assert ran == {"decode", "assemble", "report", *(f"{stage}@{name}" for stage in BRANCH for name in "ab")}
+    assert ran == {"decode", "assemble", "report", *(f"{stage}@{name}" for stage in STEPS for name in "ab")}
     clone.commit()
     return clone
 
@@ -102,7 +77,7 @@ def test_dvc_keeps_no_second_copy_of_the_features(clone: Clone) -> None:
     shards = list((clone.folder / "features/a").glob("*.safetensors"))
 
     assert shards
-    assert all(shard.stat().st_nlink == 2 for shard in shards)  # features/ and DVC's cache name one file
+    assert all(shard.stat().st_nlink == 3 for shard in shards)  # features/, DVC's cache and ours name one file
 
 
 def test_a_second_repro_does_nothing(clone: Clone) -> None:
@@ -217,3 +192,42 @@ def test_an_experiment_changes_one_value(clone: Clone) -> None:
 )
 def test_the_examples_run(clone: Clone, script: str, arguments: list[str], expected: str) -> None:
     assert expected in clone.run(sys.executable, f"examples/{script}", *arguments)
+
+
+@pytest.mark.parametrize("target", [[], ["evaluate@a"]], ids=["everything", "one run"])
+def test_missing_weights_are_told_in_our_words_before_anything_else_runs(clone: Clone, target: list[str]) -> None:
+    wanting = json.loads(json.dumps(PARAMS))
+    wanting["extract"]["a"]["weights"] = "mobilenet_v2"
+    wanting["decode"]["max_failed"] = 1  # decode would run again
+    clone.write_params(wanting)
+    repro = clone.start("dvc", "repro", *target)
+    said, told = repro.communicate()
+    clone.write_params(PARAMS)
+
+    assert repro.returncode != 0
+    assert "the weights 'mobilenet_v2' are missing" in told
+    assert "next: framescribe weights fetch mobilenet_v2" in told
+    assert "Errno" not in told
+    assert re.findall(r"Running stage '(.+?)'", said) == ["weights@a"]
+
+
+def test_missing_weights_of_one_extractor_stop_no_other(clone: Clone) -> None:
+    wanting = json.loads(json.dumps(PARAMS))
+    wanting["extract"]["a"]["weights"] = "mobilenet_v2"
+    clone.write_params(wanting)
+    try:
+        clone.run("dvc", "repro", "evaluate@b")
+    finally:
+        clone.write_params(PARAMS)
+
+
+def test_weights_that_came_or_went_compute_nothing_again(clone: Clone) -> None:
+    clone.repro()
+    other = clone.folder / "weights/other.safetensors"
+    other.write_text("of another extractor")
+    try:
+        ran, cached = clone.repro()
+    finally:
+        other.unlink()
+
+    assert ran | cached == {"weights@a", "weights@b"}  # they look, and find the same

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dvc.repo import Repo
 from ruamel.yaml import YAML
 
+from pipeline.params import edit_params
 from pipeline.training.setup import CODE
 from tests.imports import ROOT, closure, modules, within
 from tests.project_copy import copy_project
@@ -43,7 +45,7 @@ READS_SECTION = {
     "assemble": ["dataset", "decode"],
     "train": ["caption"],
     "caption": ["train"],
-    "report": ["assemble", "caption", "extract", "train"],
+    "report": ["assemble", "caption", "evaluate", "extract", "train"],
 }
 
 
@@ -119,10 +121,10 @@ TOUCHED: dict[str, set[str]] = {
     "pipeline/captioner/teacher_forcing.py": TRAIN | CAPTION,
     "pipeline/captioner/search.py": TRAIN | CAPTION,
     "models/parts/layers.py": TRAIN | CAPTION,
-    "pipeline/corpus/corpus.py": {"assemble"} | TRAIN | CAPTION | EVALUATE,
-    "pipeline/corpus/vocabulary.py": {"assemble"} | TRAIN | CAPTION | EVALUATE,
+    "pipeline/corpus/corpus.py": {"assemble", "report"} | TRAIN | CAPTION | EVALUATE,
+    "pipeline/corpus/vocabulary.py": {"assemble", "report"} | TRAIN | CAPTION | EVALUATE,
     "pipeline/captioning/caption_model.py": CAPTION,
-    "pipeline/metrics/cider.py": TRAIN | EVALUATE,
+    "pipeline/metrics/cider.py": TRAIN | CAPTION | EVALUATE,  # a consensus is judged by it
     "pipeline/evaluation/bootstrap.py": EVALUATE,
     "pipeline/extraction/forward_pass.py": EXTRACT,
     "pipeline/extraction/audio_features.py": EXTRACT,
@@ -136,6 +138,7 @@ TOUCHED: dict[str, set[str]] = {
     "pipeline/papers/tables.py": {"report"},
     "pipeline/report/report.py": {"report"},
     "pipeline/params/caption.py": CAPTION,
+    "pipeline/weights/registry.yaml": EXTRACT,
     "pipeline/stages/train.py": set(),
     "pipeline/cli.py": set(),
     "pipeline/core/console.py": set(),
@@ -147,9 +150,10 @@ TOUCHED: dict[str, set[str]] = {
 class Committed:
     """A clone whose stages all have outputs, as DVC believes: nothing is computed here."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, copied: bool = False) -> None:
         self.folder = folder
-        copy_project(folder)
+        if not copied:
+            copy_project(folder)
         for name in ("data/demo/videos/clip.mp4", "data/demo/annotations.json", *self.weights(), *self.outputs()):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(name)
@@ -164,10 +168,11 @@ class Committed:
         stores = [f"features/{name}/store.json" for name in ("mobilenet_v2", "i3d_rgb", "soundnet", "category")]
         runs = [name.partition("@")[2] for name in sorted(TRAIN)]
         each = ("runs/{}/run.json", "metrics/{}/curves.csv", "predictions/{}.json", "predictions/{}.safetensors")
-        more = ("evaluation/{}.json", "metrics/{}/scores.json")
+        more = ("predictions/{}.origin.json", "evaluation/{}.json", "metrics/{}/scores.json")
         single = ["data/index/index.jsonl", "data/captions/captions.json", "report/index.html"]
         tables = ["tables/curves.csv", "tables/scores.csv"]
-        return [*stores, *(name.format(run) for run in runs for name in (*each, *more)), *single, *tables]
+        known = [f"data/weights/{name.partition('@')[2]}.json" for name in sorted(EXTRACT)]
+        return [*known, *stores, *(name.format(run) for run in runs for name in (*each, *more)), *single, *tables]
 
     def dvc(self, *command: str) -> str:
         environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -178,7 +183,9 @@ class Committed:
         return done.stdout
 
     def changed(self) -> set[str]:
-        return set(json.loads(self.dvc("dvc", "status", "--json")))
+        """`dvc status`, in this process: a new one would take three times as long to begin."""
+        with chdir(self.folder), Repo() as repo:  # names are relative to where it is asked
+            return set(repo.status())
 
 
 @pytest.fixture(scope="module")
@@ -210,3 +217,46 @@ def test_a_comment_runs_exactly_the_stages_that_the_file_decides(committed: Comm
         assert committed.changed() == TOUCHED[source]
     finally:
         path.write_text(text)
+
+
+# What a run reads besides the stores of its four senses, and what must run again when it changes. Stages that look
+# whether weights are here see every file of that folder; what they find is the same, so nothing follows them.
+LOOKS = {name.replace("extract", "weights") for name in EXTRACT}
+READ_BESIDES: dict[str, set[str]] = {
+    "weights/words/glove.txt": {"train@soft_attention"} | LOOKS,
+    "runs/mean_pool/run.json": {"train@mean_pool", "train@soft_attention", "caption@mean_pool", "report"},
+    "features/category/store.json": {"assemble", "train@soft_attention", "caption@soft_attention", "report"},
+}
+
+
+@pytest.fixture(scope="module")
+def reading_more(tmp_path_factory: pytest.TempPathFactory) -> Committed:
+    """One run that reads all of them, and two that do not."""
+
+    def let_it_read(document: Any) -> None:
+        run = document["train"]["soft_attention"]
+        run["start_from"], run["word_vectors"] = "mean_pool", "weights/words/glove.txt"
+        run["features"]["label"] = "category"
+
+    folder = tmp_path_factory.mktemp("reading_more")
+    copy_project(folder)
+    edit_params(let_it_read, path=folder / "params.yaml")
+    (folder / "weights/words/glove.txt").write_text("a 0.5\n")
+    return Committed(folder, copied=True)
+
+
+@pytest.mark.parametrize("file", READ_BESIDES)
+def test_what_a_run_reads_besides_its_stores_is_a_dependency(reading_more: Committed, file: str) -> None:
+    path = reading_more.folder / file
+    text = path.read_text()
+    path.write_text(text + "changed\n")
+    try:
+        assert reading_more.changed() == READ_BESIDES[file]
+    finally:
+        path.write_text(text)
+
+
+def test_a_run_is_trained_after_the_one_it_starts_from(reading_more: Committed) -> None:
+    edges = reading_more.dvc("dvc", "dag", "--dot", "train@soft_attention")
+
+    assert '"train@mean_pool" -> "train@soft_attention"' in edges

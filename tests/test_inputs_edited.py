@@ -17,7 +17,9 @@ from ruamel.yaml import YAML
 from pipeline.cli import STAGES, main
 from pipeline.core.errors import InputError
 from pipeline.core.stage_inputs import UNGUARDED, unchanged
+from pipeline.index.video_index import read_index
 from pipeline.metrics.java import VARIABLE
+from pipeline.report import report
 from tests.store.making import TOY, add_toy_family
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +37,8 @@ PARAMS: dict[str, Any] = {
             "options": {"word_size": WORD, "hidden_size": 8},
             "epochs": 2,
             "learning_rate": 0.001,
-            "word_vectors": "",
+            "start_from": "none",
+            "word_vectors": "weights/words/none.txt",
         }
     },
     "caption": {"beam": 2, "max_words": 20},
@@ -65,7 +68,7 @@ CASES = {
     ),
     "extract": Edited(
         ["extract", "toy"],
-        "pipeline.extraction.extract:note_speed",
+        "pipeline.extraction.extract:own_weights",
         {"extract.toy.sampling.count": 4, "extract.toy.outputs": ["colour"]},
         {"data/index": "data/index/times.npy"},
         ["features/toy"],
@@ -84,7 +87,8 @@ CASES = {
         {
             "data/captions": "data/captions/captions.json",
             "features/${item.features.appearance}": "features/toy/store.json",
-            "weights/words": "weights/words/vectors.txt",
+            "runs/${item.start_from}": "runs/base/run.json",
+            "${item.word_vectors}": "weights/words/vectors.txt",
         },
         ["runs/run", "metrics/run/curves.csv"],
     ),
@@ -118,18 +122,22 @@ CASES = {
             "features": "features/toy/store.json",
             "data/captions": "data/captions/statistics.json",
             "data/index": "data/index/index.jsonl",
+            "workflows/papers": "described/papers/vre-msvd.yaml",
+            "extractors/cards": "described/cards/i3d_rgb.yaml",
         },
         ["report", "tables"],
     ),
 }
 OTHER = {  # dependencies that are inputs of other kinds of runs, or checked against a hash that the stage holds
     "${dataset.videos}": "each video is hashed and decoded by itself; the index holds the hash",
-    "weights/${item.weights}.safetensors": "the toy has none; tests of the guard of weights have",
+    "data/weights/${key}.json": "a hash of weights, which extract reads itself: tests of their guard",
     **dict.fromkeys(["features/${item.features.motion}", "features/${item.features.regions}"], "as appearance"),
     "features/${item.features.sound}": "as appearance",
-    "features/category": "as appearance, where a run reads it",
+    "features/${item.features.label}": "as appearance",
+    "data/weights": "the toy reads none: its data set is in no paper",
 }
 CODE = ("pipeline", "extractors", "models", "workflows")
+DESCRIBED = ("workflows/papers", "extractors/cards")  # in folders of code, and no code
 
 
 def graph() -> dict[str, Any]:
@@ -139,7 +147,7 @@ def graph() -> dict[str, Any]:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_all_that_the_graph_names_is_edited_here(stage: str) -> None:
-    inputs = {dep for dep in graph()[stage]["deps"] if dep.split("/")[0] not in CODE}
+    inputs = {dep for dep in graph()[stage]["deps"] if dep.split("/")[0] not in CODE or dep in DESCRIBED}
     named = [key.replace("${key}", "run" if stage == "train" else "toy") for key in graph()[stage]["params"]]
 
     assert inputs - set(OTHER) == set(CASES[stage].files)
@@ -175,6 +183,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv(VARIABLE, "none")
         Path("one.yaml").write_text("workers: 1\ndevice: cpu\n")
         shutil.copytree(ROOT / "features/none", "features/none")
+        for dep in DESCRIBED:
+            shutil.copytree(ROOT / dep, Path("described", Path(dep).name))
         Path("weights/words").mkdir(parents=True)
         write_params(PARAMS)
         assert main(["demo-data", "--clips", "12", "--quiet"]) == 0
@@ -188,6 +198,9 @@ def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(VARIABLE, "none")
+    assert tuple(ROOT / dep for dep in DESCRIBED) == (report.RECIPES, report.CARDS)
+    monkeypatch.setattr(report, "RECIPES", Path("described/papers"))  # copies, to be edited
+    monkeypatch.setattr(report, "CARDS", Path("described/cards"))
     return tmp_path
 
 
@@ -240,9 +253,12 @@ def test_a_file_edited_meanwhile(
     stage: str, dep: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = Path(CASES[stage].files[dep])
-    if dep == "weights/words":
+    if dep == "${item.word_vectors}":
         file.write_text(f"a {' '.join(['0.5'] * WORD)}\n")
         write_params(with_value("train.run.word_vectors", str(file)))
+    if dep == "runs/${item.start_from}":
+        shutil.copytree("runs/run", file.parent)
+        write_params(with_value("train.run.start_from", file.parent.name))
     before = bytes_of(CASES[stage].outputs)
     while_it_runs(stage, monkeypatch, lambda: append(file))
 
@@ -252,6 +268,60 @@ def test_a_file_edited_meanwhile(
     assert str(file) in told
     assert "nothing was published" in told
     assert bytes_of(CASES[stage].outputs) == before
+
+
+FOLDER = Path("data/demo/videos")
+LISTED = {  # how the folder changes -> what is told
+    "added": (lambda: shutil.copy(FOLDER / "video3.mp4", FOLDER / "new.mp4"), "videos/new.mp4 is new;"),
+    "added below": (lambda: shutil.copytree(FOLDER, FOLDER / "more/deep", copy_function=as_other), "is new;"),
+    "removed": (lambda: (FOLDER / "video5.mp4").unlink(), "videos/video5.mp4 is gone;"),
+    "moved": (lambda: (FOLDER / "video5.mp4").rename("data/video5.mp4"), "videos/video5.mp4 is gone;"),
+    "renamed": (lambda: (FOLDER / "video5.mp4").rename(FOLDER / "other.mp4"), "other.mp4 is new; "),
+    "another content": (lambda: append(FOLDER / "video0.mp4"), "changed while this ran: data/demo/videos/video0.mp4;"),
+    "swapped": (lambda: exchange("video0.mp4", "video1.mp4"), "videos/video0.mp4; data/demo/videos/video1.mp4;"),
+    "all gone": (lambda: FOLDER.rename("data/elsewhere"), "there is no 'data/demo/videos'"),
+}
+
+
+def as_other(source: str, target: str) -> None:
+    shutil.copy(source, Path(target).with_stem(f"other-{Path(target).stem}"))
+
+
+def exchange(one: str, other: str) -> None:
+    (FOLDER / one).rename(".kept")
+    (FOLDER / other).rename(FOLDER / one)
+    Path(".kept").rename(FOLDER / other)
+
+
+@pytest.mark.parametrize("how", LISTED)
+def test_videos_added_removed_or_edited_meanwhile(
+    how: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DVC records the folder as it is when the command ends, so the index must be of the same files."""
+    change, told = LISTED[how]
+    before = bytes_of(CASES["decode"].outputs)
+    with monkeypatch.context() as patch:
+        while_it_runs("decode", patch, change)
+        assert run("decode") == 3
+    assert told in capsys.readouterr().err
+    assert bytes_of(CASES["decode"].outputs) == before
+
+    if FOLDER.exists():
+        assert run("decode") == 0
+        assert {row.path for row in read_index(Path("data/index")).rows.values()} == {*map(str, FOLDER.rglob("*.mp4"))}
+
+
+def test_a_touched_video_and_what_lies_beside_videos_do_not_matter(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def harmless() -> None:
+        (FOLDER / "notes.txt").write_text("no video")
+        (FOLDER / "video0.mp4").touch()
+        Path(shutil.copy(FOLDER / "video1.mp4", ".copy")).rename(FOLDER / "video1.mp4")
+
+    while_it_runs("decode", monkeypatch, harmless)
+
+    assert run("decode") == 0
 
 
 def append(file: Path) -> None:

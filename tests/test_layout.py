@@ -16,7 +16,7 @@ from pipeline.cli import COMMANDS, STAGES, command_module
 from pipeline.params import Params
 from tests.imports import ROOT, api, cycles, imports, modules, within
 
-PACKAGES = ("pipeline", "extractors", "models", "workflows")
+PACKAGES = ("framescribe", "pipeline", "extractors", "models", "workflows")
 # The rooms, bottom up. A room imports its own modules and those of lower layers, nothing else.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline.core", "extractors", "models"),
@@ -32,11 +32,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline.cache", "pipeline.weights", "pipeline.decoding"),
     ("pipeline.catalogue", "pipeline.datasets", "pipeline.captioner"),
     ("pipeline.extraction", "pipeline.training", "pipeline.evaluation"),
-    ("pipeline.captioning", "pipeline.store_tools", "pipeline.papers", "pipeline.demo", "pipeline.doctor"),
-    ("pipeline.report",),
+    ("pipeline.captioning", "pipeline.store_tools", "pipeline.papers", "pipeline.demo"),
+    ("pipeline.report", "pipeline.doctor", "pipeline.run_tools"),
     ("workflows",),
     ("pipeline.stages", "pipeline.commands", "pipeline.cli"),
     ("pipeline.__main__",),
+    ("framescribe",),  # the public API: nothing imports it
 )
 # Modules of one stem, each group with its reason.
 HOMONYMS = {
@@ -109,10 +110,11 @@ def test_a_door_names_what_is_there_and_nothing_that_is_a_module_too() -> None:
 def test_few_imports_hide_in_functions() -> None:
     hidden = []
     for name, path in modules().items():
-        tree = ast.parse(path.read_text())
-        below = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node not in tree.body]
+        functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+        below = [node for each in functions for node in ast.walk(each) if isinstance(node, ast.ImportFrom)]
         hidden += [f"{name}: {node.module}" for node in below if (node.module or "").split(".")[0] in PACKAGES]
-    assert len(hidden) <= 6, hidden
+    hidden.remove("framescribe: pipeline.core.door")  # to import it must not even set a variable
+    assert len(hidden) <= 3, hidden
 
 
 def test_a_stem_is_one_module() -> None:
@@ -147,7 +149,9 @@ def test_no_file_has_a_name_that_explains_nothing() -> None:
 
 def test_stage_is_params_section_is_module_is_command() -> None:
     graph = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text())["stages"]
+    look = graph.pop("weights")["do"]  # it makes nothing: whether a file is there, before DVC looks for it
 
+    assert look["cmd"].split()[:3] == ["framescribe", "weights", "require"]
     assert list(graph) == list(STAGES)
     assert set(Params.model_fields) == {"dataset", *STAGES}
     for name, stage in graph.items():

@@ -22,27 +22,34 @@ import torch
 from pydantic import BaseModel
 from ruamel.yaml import YAML
 
+from pipeline.cache import feature_cache, notes, shard_cache
 from pipeline.cache.feature_cache import get_features
 from pipeline.cache.graph_cache import remembered
 from pipeline.cache.speeds import frames_per_second
 from pipeline.captioner.trained_run import open_run
 from pipeline.cli import main
+from pipeline.core.atomic import write_json
 from pipeline.core.console import Console
 from pipeline.core.errors import DamageError, InputError
-from pipeline.core.sealed_file import read_sealed_json
+from pipeline.core.sealed_file import read_sealed_json, write_sealed_json
 from pipeline.corpus.corpus import read_corpus
 from pipeline.corpus.vocabulary import read_vocabulary
 from pipeline.datasets.loading import load_annotations
 from pipeline.decoding import decode_cache
+from pipeline.decoding.hash_memory import HashMemory, read_hashes
 from pipeline.demo.making import DemoSettings, is_made, make_demo_set
+from pipeline.evaluation.ballot import read_key
 from pipeline.evaluation.prediction_files import read_predictions
 from pipeline.evaluation.record import read_evaluation
 from pipeline.evaluation.references import read_references
+from pipeline.evaluation.votes import count_votes
 from pipeline.index.video_index import read_index
 from pipeline.params import load_params
+from pipeline.predictions import read_origin
 from pipeline.remote import spool
 from pipeline.remote.transfer import Facts
 from pipeline.report.results import Sources, read_captions, read_runs
+from pipeline.run_tools import open_run_file
 from pipeline.store import open_store
 from pipeline.training.progress import drop_damaged_progress, read_progress
 from pipeline.training.setup import prepare
@@ -51,6 +58,7 @@ ROOT = Path(__file__).parent.parent
 QUIET = Console(quiet=True)
 DEMO = DemoSettings(seed=3, clips=12)
 URL = "s3://bucket/clip.mp4"
+MARK = (1, 2, 3, 4, 5)  # of a file
 GRAPH = {"graph": "of this test"}
 PARAMS = {
     "dataset": {"name": "demo", "videos": "videos", "annotations": "data/demo/annotations.json", "unmatched": "ignore"},
@@ -89,12 +97,16 @@ fuse a b --epochs 1
 caption videos/video0.mp4 --run a --out own/said.json --html own/said.html
 evaluate --predictions predictions/a.json --references data/captions --split test --out metrics.json --no-meteor --tokenizer python --resamples 10
 compare a b --resamples 10 --out own/compared.json
+compare given/ones.json given/others.json --vote-page own/vote.html --clips 2
+compare --votes own/votes.json --key own/vote.key.json --out own/counted.json
 frames videos/video0.mp4 --indices 0 --out own/frames.png --npy own/frames.npy
 store export toy own/export
+runs export a own/a.run
+runs show own/a.run --out own/card.md
 report
 """  # noqa: E501
 
-WITHOUT_WORKERS = ("compare", "frames", "store", "assemble", "report")
+WITHOUT_WORKERS = ("compare", "frames", "store", "assemble", "report", "runs")
 
 
 @dataclass(frozen=True)
@@ -133,6 +145,18 @@ def _reported(path: Path) -> Any:
 def _feature(path: Path) -> Any:
     found = get_features(path.stem)
     return None if found is None else found.parts()
+
+
+def _kept_shard(path: Path) -> Any:
+    """In a copy: a damaged one is removed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FRAMESCRIBE_CACHE", "copy")
+        copy = feature_cache.shard_path(path.stem).parent
+        shutil.copytree(path.parent, copy)
+        try:
+            return shard_cache._found(path.stem)
+        finally:
+            shutil.rmtree("copy")
 
 
 def _graph(path: Path) -> Any:
@@ -175,11 +199,16 @@ KINDS = (
     Kind("predictions/?.json", _reported),
     Kind("predictions/?.safetensors", _reported),
     Kind("predictions/a-or-b.json", read_predictions),
+    Kind("predictions/*.origin.json", lambda path: read_origin(path.with_name(path.name.replace(".origin", "")))),
     Kind("evaluation/*.json", lambda path: (_reported(path), read_evaluation(path, name=path.stem))),
     Kind("metrics.json", lambda path: read_evaluation(path, name="metrics")),
     Kind("own/said.json", read_predictions),
     Kind("cache/decode/*.json", decode_cache._read, cache=True),
+    Kind("cache/hashes/*.json", lambda path: read_hashes(path) or None, cache=True),
     Kind("cache/features/*.safetensors", _feature, cache=True),
+    Kind("cache/notes/*.json", notes._read, cache=True),
+    Kind("cache/shards/*.json", _kept_shard, cache=True),
+    Kind("cache/shards/*.safetensors", _kept_shard, cache=True),
     Kind("cache/graphs/*.safetensors", _graph, cache=True),
     Kind("cache/speeds/*.json", lambda path: frames_per_second(path.stem), cache=True),
     Kind("cache/training/*/progress.json", _progress, cache=True),
@@ -190,8 +219,14 @@ KINDS = (
     Kind("tables/*.csv", why="for DVC's plots"),
     Kind("own/said.html", why="a page for a browser"),
     Kind("own/compared.json", why="for people"),
+    Kind("own/vote.key.json", read_key),
+    Kind("own/votes.json", lambda path: count_votes([path], key=path.with_name("vote.key.json"), console=QUIET)),
+    Kind("own/vote.html", why="a page for a browser"),
+    Kind("own/counted.json", why="for people"),
     Kind("own/frames.*", why="for people"),
     Kind("own/export/*", why="for other programs"),
+    Kind("own/a.run", lambda path: dict(open_run_file(path).parts)),
+    Kind("own/card.md", why="for people"),
 )
 READ = [kind for kind in KINDS if kind.read]
 # Modules that write in other ways than the commands above; the kind of each is a row above, or is said here.
@@ -199,10 +234,13 @@ WRITERS = {
     "pipeline/cache/cache_claims.py": "cache/claims while a stage runs; a damaged one keeps everything",
     "pipeline/cache/feature_cache.py": "cache/features",
     "pipeline/cache/graph_cache.py": "cache/graphs",
+    "pipeline/cache/notes.py": "cache/notes",
+    "pipeline/cache/shard_cache.py": "cache/shards",
     "pipeline/cache/speeds.py": "cache/speeds",
     "pipeline/captioner/checkpoint.py": "runs, cache/training",
     "pipeline/captioning/any_video.py": "own/said.json",
     "pipeline/captioning/caption.py": "predictions",
+    "pipeline/captioning/challenge_file.py": "own/submission.json, for the challenge's server",
     "pipeline/captioning/fusion.py": "predictions/a-or-b.json",
     "pipeline/core/atomic.py": "the functions that all others call",
     "pipeline/core/sealed_file.py": "the functions that all others call",
@@ -210,14 +248,18 @@ WRITERS = {
     "pipeline/corpus/vocabulary.py": "data/captions",
     "pipeline/datasets/assemble.py": "data/captions, features/category",
     "pipeline/decoding/contact_sheet.py": "own/frames",
+    "pipeline/datasets/plain_folder.py": "a table of captions that the user fills in",
     "pipeline/decoding/decode.py": "data/index",
     "pipeline/decoding/decode_cache.py": "cache/decode",
+    "pipeline/decoding/hash_memory.py": "cache/hashes",
     "pipeline/demo/making.py": "data/demo",
     "pipeline/evaluation/attention_mask.py": "metrics/*/mask.json",
+    "pipeline/evaluation/ballot.py": "own/vote.key.json",
     "pipeline/evaluation/compare_runs.py": "own/compared.json",
     "pipeline/evaluation/file_scores.py": "metrics.json",
     "pipeline/evaluation/run_scores.py": "metrics/*/scores.json, evaluation",
     "pipeline/evaluation/spice.py": "files of another program, in a folder that is removed",
+    "pipeline/evaluation/votes.py": "own/counted.json",
     "pipeline/extraction/extract.py": "features",
     "pipeline/extraction/extract_video.py": "cache/features",
     "pipeline/index/video_index.py": "data/index",
@@ -225,12 +267,18 @@ WRITERS = {
     "pipeline/papers/show.py": "params.yaml, which the user edits",
     "pipeline/params/editing.py": "params.yaml, which the user edits",
     "pipeline/predictions/attention_maps.py": "predictions",
+    "pipeline/predictions/prediction_origin.py": "predictions/*.origin.json",
     "pipeline/remote/listing.py": "lists of URLs, which git keeps and the user edits",
     "pipeline/remote/spool.py": "cache/urls",
     "pipeline/remote/transfer.py": "copies of other kinds",
     "pipeline/report/browser.py": "report",
     "pipeline/report/csv_tables.py": "tables",
     "pipeline/report/report.py": "report",
+    "pipeline/report/table_files.py": "report",
+    "pipeline/report/vote_page.py": "own/vote.html",
+    "pipeline/run_tools/run_file.py": "own/a.run",
+    "pipeline/run_tools/show_card.py": "own/card.md",
+    "pipeline/run_tools/unpack_run.py": "copies of other kinds, in a folder that is removed",
     "pipeline/stages/caption.py": "own/said.html",
     "pipeline/store/manifest.py": "features",
     "pipeline/store/push_pull.py": "features",
@@ -246,6 +294,7 @@ WRITERS = {
     "pipeline/weights/converted.py": "weights, self-checking like features: tests/weights",
     "pipeline/weights/download.py": "downloads, checked against the registry: tests/weights",
     "pipeline/weights/packages.py": "requirements for pip, which checks hashes",
+    "pipeline/weights/requirement.py": "name and sha256 of weights: tests/weights/test_requirement.py",
 }
 CALLS = {"publishing", "fresh_folder", "write_bytes", "write_text", "write_json", "write_tensors", "save_tensors"}
 CALLS |= {"write_sealed_json", "write_sealed_tensors", "save_model", "save_progress", "write_store", "put_features"}
@@ -265,14 +314,28 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         Path("videos/broken.mp4").write_text("no video")
         with Path("params.yaml").open("w") as stream:
             YAML().dump(PARAMS, stream)
+        for name in ("ones", "others"):  # the two small runs may agree everywhere, and nobody votes on that
+            write_json(Path(f"given/{name}.json"), {f"video{n}": f"{name} {n}" for n in range(4)})
         Path("one.yaml").write_text("workers: 1\ndevice: cpu\n")
         for line in COMMANDS.strip().splitlines():
+            if "--votes" in line:
+                _vote()
             profile = [] if line.startswith(WITHOUT_WORKERS) else ["--profile", "one.yaml"]
             assert main([*line.split(), "--quiet", *profile]) == 0, line
         spool.remember_sha256(URL, "0" * 64)
+        memory = HashMemory(URL)
+        memory.remember("a", MARK, "0" * 64, hashed=MARK, seen=60.0)
+        memory.save()
         remembered(GRAPH, lambda: bytes(range(256)) * 20)
         _unfinished_training()
         yield folder
+
+
+def _vote() -> None:
+    """As the page does it in a browser: tests/report/test_vote_page.py."""
+    key = read_key(Path("own/vote.key.json"))
+    votes = dict.fromkeys(key.pairs, "left")
+    write_sealed_json(Path("own/votes.json"), {"ballot": key.ballot, "voter": "0" * 32, "votes": votes})
 
 
 def _unfinished_training() -> None:
@@ -285,7 +348,7 @@ def files_of(kind: Kind) -> list[Path]:
 
 
 def written() -> list[Path]:
-    given = {Path("params.yaml"), Path("one.yaml"), *Path("videos").iterdir()}
+    given = {Path("params.yaml"), Path("one.yaml"), *Path("given").iterdir(), *Path("videos").iterdir()}
     return [path for path in sorted(Path().rglob("*")) if path.is_file() and path not in given]
 
 

@@ -33,24 +33,25 @@ LEVELS: Levels = (
 )
 POOLS = tuple(f"pool{level}" for level in range(1, 6))
 OUTPUTS = (*POOLS, "fc6", "fc7")
-NETWORKS = {"c3d": LEVELS}
+CLASSES = {"c3d": 0, "c3d_sports1m": 487}  # of each network; features need none
 
 
 class C3d(nn.Module):
     mean: Tensor
 
-    def __init__(self, levels: Levels = LEVELS) -> None:
+    def __init__(self, levels: Levels = LEVELS, *, classes: int = 0) -> None:
         super().__init__()
         self.levels = [[name for name, _, _ in level] for level in levels]
         sizes = [layer for level in levels for layer in level]
         self.layers = nn.ModuleDict(
             {name: nn.Conv3d(inputs, outputs, 3, padding=1) for name, inputs, outputs in sizes}
             | {"fc6": nn.Linear(sizes[-1][2] * 4 * 4, 4096), "fc7": nn.Linear(4096, 4096)}
+            | ({"fc8": nn.Linear(4096, classes)} if classes else {})
         )
         self.register_buffer("mean", torch.zeros(3, WINDOW, *PICTURE))
 
     def forward(self, clips: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Layer after layer of BGR pixels (B, 3, T, 112, 112); fc6 and fc7 exist for 16 frames only."""
+        """Layer after layer of BGR pixels (B, 3, T, 112, 112); fc6 and what follows are of 16 frames only."""
         clips = clips - self.mean_clip(clips.shape[2])
         for pool, convolutions in zip(POOLS, self.levels, strict=True):
             for name in convolutions:
@@ -59,7 +60,10 @@ class C3d(nn.Module):
             yield pool, clips
         fc6 = F.relu(self.layers["fc6"](clips.flatten(1)))
         yield "fc6", fc6
-        yield "fc7", F.relu(self.layers["fc7"](fc6))
+        fc7 = F.relu(self.layers["fc7"](fc6))
+        yield "fc7", fc7
+        if "fc8" in self.layers:
+            yield "logits", self.layers["fc8"](fc7)
 
     def mean_clip(self, frames: int) -> Tensor:
         """(3, T, 112, 112): the centre that the pictures are cropped to; frames after the 16th begin again."""
@@ -110,5 +114,5 @@ class C3dExtractor(StagedExtractor):
 
 
 def load(network: str, weights: Mapping[str, Tensor] | None) -> C3d:
-    require_network(network, list(NETWORKS))
-    return make_network(network, lambda: C3d(NETWORKS[network]), weights)
+    require_network(network, list(CLASSES))
+    return make_network(network, lambda: C3d(classes=CLASSES[network]), weights)

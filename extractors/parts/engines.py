@@ -1,15 +1,15 @@
 """Ways to run a forward pass, (B, ...) -> {name: (B, ...)}: PyTorch as it is, compiled, or exported.
 
 An exported graph is ONNX, as bytes; onnxruntime and OpenVINO both run it. A graph has one shape, so that a row never
-depends on how many came with it: on a CPU it takes one row at a time, which costs little there.
+depends on how many came with it: on a CPU it takes one row at a time, which costs little there. Where a network is
+mostly weights, of which every row alone would read all, the graph takes a batch as it comes, as PyTorch does.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,24 +17,12 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-Engine = Literal["eager", "compile", "onnxruntime", "openvino"]
-Precision = Literal["float32", "bfloat16"]  # of the arithmetic; what is stored is another question
+from extractors.parts.engine_names import Engine
+
 Forward = Callable[[Tensor], dict[str, Tensor]]
-# What each needs besides torch; their versions decide bits
-PACKAGES: dict[Engine, tuple[str, ...]] = {
-    "eager": (),
-    "compile": (),
-    "onnxruntime": ("onnxruntime", "onnx", "onnxscript"),
-    "openvino": ("openvino", "onnx", "onnxscript"),
-}
-EXPORTED = ("onnxruntime", "openvino")  # these run on the CPU, in float32
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-
-
-def missing_packages(engine: Engine) -> list[str]:
-    return [name for name in PACKAGES[engine] if find_spec(name) is None]
 
 
 class ForwardModule(nn.Module):
@@ -58,9 +46,11 @@ def compiled(module: ForwardModule, *, rows: Callable[[], int]) -> Forward:
     return lambda batch: dict(zip(module.names, by_pieces(run, batch, rows=rows()), strict=True))
 
 
-def loaded(engine: Engine, graph: bytes, *, names: Sequence[str], rows: int) -> Forward:
-    """An exported graph that takes `rows` at a time and gives outputs in the order of `names`."""
+def loaded(engine: Engine, graph: bytes, *, names: Sequence[str], rows: int | None) -> Forward:
+    """An exported graph that takes `rows` at a time, or any number, and gives outputs in the order of `names`."""
     run = {"onnxruntime": _onnxruntime, "openvino": _openvino}[engine](graph)
+    if rows is None:
+        return lambda batch: dict(zip(names, run(batch), strict=True))
     return lambda batch: dict(zip(names, by_pieces(run, batch, rows=rows), strict=True))
 
 
@@ -75,11 +65,12 @@ def filled(piece: Tensor, rows: int) -> Tensor:
 
 
 @torch.no_grad()
-def export(rows: ForwardModule, *, example: Tensor) -> bytes:
-    """The forward pass as ONNX, for batches of the size of `example`."""
+def export(rows: ForwardModule, *, example: Tensor, any_number: bool = False) -> bytes:
+    """The forward pass as ONNX, for batches of the size of `example`, or of any size."""
+    sizes = ({0: torch.export.Dim("rows")},) if any_number else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside the exporter
-        program = torch.onnx.export(rows, (example,), dynamo=True, verbose=False)
+        program = torch.onnx.export(rows, (example,), dynamo=True, verbose=False, dynamic_shapes=sizes)
     if program is None:
         raise RuntimeError("torch.onnx.export gave no program")
     return program.model_proto.SerializeToString()

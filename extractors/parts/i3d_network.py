@@ -21,7 +21,7 @@ from extractors.parts.resizing import ResizeLibrary, Resizing
 CLASSES = 400
 SHORT_SIDE, CROP = 256, 224
 SMALLEST = 32  # pixels that are one place of the last map
-HEADS = ("pool", "logits", "grid")
+HEADS = ("pool", "avg_pool", "logits", "grid")
 
 
 class Mixed(NamedTuple):
@@ -147,6 +147,11 @@ def side_by_side(mixed_5c: Tensor) -> Tensor:
     return mixed_5c.permute(0, 3, 4, 2, 1).flatten(3)
 
 
+def neighbours(mixed_5c: Tensor) -> Tensor:
+    """What the classifier is given: the mean of every pair of neighbouring time steps, (B, 1024, T - 1, 1, 1)."""
+    return F.avg_pool3d(mixed_5c, (2, *mixed_5c.shape[3:]), stride=1)
+
+
 class I3dExtractor(NetworkExtractor):
     takes: Takes = "clips"
     channels = 3
@@ -193,13 +198,13 @@ class I3dExtractor(NetworkExtractor):
 
     def _heads(self, mixed_5c: Tensor) -> dict[str, Tensor]:
         wanted = [name for name in HEADS if name in self.names]
-        makers = {"pool": lambda: mixed_5c.mean((2, 3, 4)), "grid": lambda: side_by_side(mixed_5c)}
-        return {name: makers[name]() if name in makers else self._logits(mixed_5c) for name in wanted}
-
-    def _logits(self, mixed_5c: Tensor) -> Tensor:
-        """Classes of every pair of neighbouring time steps, averaged, as the authors do."""
-        pooled = F.avg_pool3d(mixed_5c, (2, *mixed_5c.shape[3:]), stride=1)  # (B, 1024, T', 1, 1)
-        return self.network.get_submodule("logits")(pooled).mean((2, 3, 4))
+        makers = {
+            "pool": lambda: mixed_5c.mean((2, 3, 4)),
+            "avg_pool": lambda: neighbours(mixed_5c).mean((2, 3, 4)),
+            "logits": lambda: self.network.get_submodule("logits")(neighbours(mixed_5c)).mean((2, 3, 4)),
+            "grid": lambda: side_by_side(mixed_5c),
+        }
+        return {name: makers[name]() for name in wanted}
 
     def _contiguous(self, found: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: found[name].contiguous() for name in self.names}

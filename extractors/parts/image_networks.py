@@ -9,7 +9,7 @@ import difflib
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import timm
 import torch
@@ -21,18 +21,34 @@ from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
 from extractors.base import ExtractorError, UnknownOutputError, load_weights
+from extractors.parts.classes import take_classes_of
 from extractors.parts.probing import without_arithmetic
+from extractors.parts.publishers import (
+    dinov2_positions,
+    edition_of,
+    publishers_network,
+    publishers_pictures,
+    publishers_resizing,
+)
+from extractors.parts.resizing import ResizeMethod
+from extractors.parts.timm_taps import HEADLINE, TimmTaps
 
 HEADS = ("fc", "classifier", "head", "heads")  # what torchvision calls the part behind the last map
 BEFORE_THE_HEAD = 6  # nodes to look for the last map in
-HEADLINE = ("pool", "grid")
 INTERPOLATIONS = {mode.value: mode for mode in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)}
+
+
+class NamedNetwork(NamedTuple):
+    module: nn.Module  # (B, 3, S, S) -> {output: rows}
+    transform: ImageClassification
+    resize: ResizeMethod
+    facts: Mapping[str, Any]  # what else decides its numbers, and is not in its name
 
 
 def named(
     network: str, *, outputs: Sequence[str], weights: Mapping[str, Tensor] | None, published: str = ""
-) -> tuple[nn.Module, ImageClassification]:
-    """A module (B, 3, S, S) -> {output: rows}, and its transform. A name without a library is torchvision's.
+) -> NamedNetwork:
+    """The network with its transform. A name without a library is torchvision's.
 
     `published` is the library's name of the weights whose transform is wanted; without one, torchvision's first or
     timm's default.
@@ -47,7 +63,7 @@ def named(
 
 def _torchvision(
     network: str, name: str, outputs: Sequence[str], weights: Mapping[str, Tensor] | None, published: str
-) -> tuple[nn.Module, ImageClassification]:
+) -> NamedNetwork:
     if name not in list_models():
         raise _unknown(network, name, list_models())
     editions = {each.name: each for each in get_model_weights(name)}
@@ -59,7 +75,7 @@ def _torchvision(
         raise ExtractorError(f"'{network}' is not a network of single pictures")
     settings = torchvision_settings(name, trained=weights is not None, side=transform.crop_size[0])
     model = load(get_model(name, weights=None, **settings), weights, network=network)
-    return TorchvisionTaps(network, model, outputs, size=transform.crop_size[0]), transform
+    return NamedNetwork(TorchvisionTaps(network, model, outputs, size=transform.crop_size[0]), transform, "torch", {})
 
 
 def torchvision_settings(name: str, *, trained: bool, side: int) -> dict[str, Any]:
@@ -71,15 +87,37 @@ def torchvision_settings(name: str, *, trained: bool, side: int) -> dict[str, An
 
 def _timm(
     network: str, name: str, outputs: Sequence[str], weights: Mapping[str, Tensor] | None, published: str
-) -> tuple[nn.Module, ImageClassification]:
+) -> NamedNetwork:
     name = f"{name.partition('.')[0]}.{published}" if published else name
+    facts = timm_facts(network, name)
+    edition = edition_of(facts)
+    config = publishers_pictures(edition, resolve_data_config({}, pretrained_cfg=facts.to_dict()))
+    transform = timm_transform(network, config)
+    settings = publishers_network(edition, side=transform.crop_size[0], usual_side=facts.input_size[1])
+    model: Any = timm.create_model(**{"model_name": name, "pretrained_cfg": facts, **settings})
+    taps = TimmTaps(network, load(model, fitted(weights, model, edition), network=network), outputs, edition=edition)
+    return NamedNetwork(taps, transform, publishers_resizing(edition), {"built_as": settings} if settings else {})
+
+
+def timm_facts(network: str, name: str) -> Any:
+    """The pretrained configuration of NETWORK or NETWORK.TAG."""
     if not timm.is_model(name):
         raise _unknown(network, name, timm.list_models())
-    model = load(timm.create_model(name, pretrained=False), weights, network=network)
-    return TimmTaps(network, model, outputs), timm_transform(network, resolve_data_config({}, model=model))
+    try:
+        return timm.get_pretrained_cfg(name)
+    except RuntimeError as error:  # the network is there, the tag is not
+        raise _unknown(network, name, timm.list_pretrained(f"{name.partition('.')[0]}.*")) from error
 
 
-LIBRARIES: dict[str, Callable[..., tuple[nn.Module, ImageClassification]]] = {
+def fitted(weights: Mapping[str, Tensor] | None, model: Any, edition: str) -> Mapping[str, Tensor] | None:
+    """Weights with positions for the patches that the network gets."""
+    if weights is None or "dinov2" not in edition or "pos_embed" not in weights:
+        return weights
+    side, registers = model.patch_embed.grid_size[0], "_reg" in edition
+    return {**weights, "pos_embed": dinov2_positions(weights["pos_embed"], side=side, registers=registers)}
+
+
+LIBRARIES: dict[str, Callable[..., NamedNetwork]] = {
     "timm": _timm,
     "torchvision": _torchvision,
 }
@@ -87,6 +125,7 @@ LIBRARIES: dict[str, Callable[..., tuple[nn.Module, ImageClassification]]] = {
 
 def load(model: nn.Module, weights: Mapping[str, Tensor] | None, *, network: str) -> nn.Module:
     if weights is not None:
+        take_classes_of(model, weights)  # of a fine-tuned one
         load_weights(model, weights, network=network)
     return model.eval()
 
@@ -98,13 +137,16 @@ def timm_transform(network: str, config: Mapping[str, Any]) -> ImageClassificati
     if config["crop_mode"] not in {"center", "squash"}:
         raise ExtractorError(f"'{network}' has the crop mode '{config['crop_mode']}'; known: center, squash")
     resize = math.floor(size / config["crop_pct"])
-    return ImageClassification(
+    transform = ImageClassification(
         crop_size=size,
-        resize_size=resize if config["crop_mode"] == "center" else [resize, resize],
+        resize_size=resize,
         mean=config["mean"],
         std=config["std"],
         interpolation=INTERPOLATIONS[config["interpolation"]],
     )
+    if config["crop_mode"] == "squash":
+        transform.resize_size = [resize, resize]  # the constructor takes a short side only
+    return transform
 
 
 class TorchvisionTaps(nn.Module):
@@ -152,58 +194,6 @@ def _last_node(network: str, name: str, nodes: Sequence[str]) -> str:
         stages = dict.fromkeys(".".join(node.split(".")[:2]) for node in nodes if "." in node)
         raise UnknownOutputError(network, [name], [*HEADLINE, *stages])
     return inside[-1]
-
-
-class TimmTaps(nn.Module):
-    """`pool` is what the classifier reads, `grid` the last map; others are modules by name, such as timm's stages."""
-
-    def __init__(self, network: str, model: nn.Module, outputs: Sequence[str]) -> None:
-        super().__init__()
-        self.network, self.model, self.outputs = network, model, tuple(outputs)
-        self.seen: dict[str, Tensor] = {}
-        modules = dict(model.named_modules())
-        for name in outputs:
-            if name not in HEADLINE and name not in modules:
-                stages = [stage["module"] for stage in getattr(model, "feature_info", [])]
-                raise UnknownOutputError(network, [name], [*HEADLINE, *stages])
-            if name not in HEADLINE:
-                modules[name].register_forward_hook(self._keeper(name))
-
-    def _keeper(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
-        def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            self.seen[name] = output
-
-        return keep
-
-    def forward(self, batch: Tensor) -> dict[str, Tensor]:
-        model: Any = self.model
-        features = model.forward_features(batch)
-        found = {**self.seen, "grid": features}
-        self.seen.clear()
-        if "pool" in self.outputs:
-            found["pool"] = model.forward_head(features, pre_logits=True)
-        return {name: self._tap(name, found[name]).contiguous() for name in self.outputs}
-
-    def _tap(self, name: str, tensor: Any) -> Tensor:
-        if not isinstance(tensor, Tensor):
-            raise ExtractorError(f"'{self.network}' gives several tensors for '{name}'; take another output")
-        if name == "pool":
-            return tensor
-        rows = with_channels_last(tensor, self.model)
-        if name == "grid" and rows.dim() != 4:
-            raise ExtractorError(f"'{self.network}' has no map of its picture; its outputs are pool and its modules")
-        return rows
-
-
-def with_channels_last(tensor: Tensor, model: Any) -> Tensor:
-    """Maps of whatever layout as (B, H, W, C); tokens are put back where their patches were."""
-    if tensor.dim() == 4:
-        return tensor if getattr(model, "output_fmt", "NCHW") == "NHWC" else tensor.movedim(1, -1)
-    sizes = getattr(getattr(model, "patch_embed", None), "grid_size", None)
-    first = getattr(model, "num_prefix_tokens", 0)  # class and register tokens come first
-    if tensor.dim() != 3 or sizes is None or tensor.shape[1] != first + sizes[0] * sizes[1]:
-        return tensor
-    return tensor[:, first:].unflatten(1, tuple(sizes))
 
 
 def _unknown(network: str, name: str, known: Sequence[str]) -> ExtractorError:

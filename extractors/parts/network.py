@@ -11,6 +11,7 @@ from torch import nn
 
 from extractors.base import Extractor
 from extractors.parts import engines
+from extractors.parts.engine_names import Engine, Precision
 from extractors.parts.probing import without_arithmetic
 
 Remember = Callable[[Callable[[], bytes]], bytes]
@@ -22,7 +23,8 @@ class NetworkExtractor(Extractor):
     network: nn.Module
     example: torch.Tensor  # a batch of one row
     device: torch.device
-    precision: engines.Precision = "float32"
+    precision: Precision = "float32"
+    rows_together: bool = False  # an exported graph takes a batch as it comes: the network is mostly weights
 
     @abstractmethod
     def forward(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -40,19 +42,20 @@ class NetworkExtractor(Extractor):
         self._run: engines.Forward = self.forward
         self._start: Callable[[], engines.Forward] | None = None
 
-    def use(self, engine: engines.Engine, *, rows: int = 1, remember: Remember = lambda make: make()) -> None:
-        """Let an engine run the forward pass, `rows` at a time, from the next batch on.
+    def use(self, engine: Engine, *, rows: int | None = 1, remember: Remember = lambda make: make()) -> None:
+        """Let an engine run the forward pass, `rows` at a time or batches as they come, from the next batch on.
 
         An export takes long: `remember` may know the graph already, or else keeps what its argument makes.
         """
         self._start = partial(self._started, engine, rows, remember)
 
-    def _started(self, engine: engines.Engine, rows: int, remember: Remember) -> engines.Forward:
+    def _started(self, engine: Engine, rows: int | None, remember: Remember) -> engines.Forward:
         module = engines.ForwardModule(self.network, self.forward, tuple(self.outputs))
         if engine == "compile":
-            return engines.compiled(module, rows=lambda: min(rows, self.most_rows or rows))
-        example = self.example.repeat(rows, *[1] * (self.example.dim() - 1))
-        graph = remember(partial(engines.export, module, example=example))
+            most = rows or 1
+            return engines.compiled(module, rows=lambda: min(most, self.most_rows or most))
+        example = self.example.repeat(rows or 2, *[1] * (self.example.dim() - 1))  # of one row, one is taken for fixed
+        graph = remember(partial(engines.export, module, example=example, any_number=rows is None))
         return engines.loaded(engine, graph, names=module.names, rows=rows)
 
     def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:

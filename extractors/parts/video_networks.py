@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import warnings
+from types import ModuleType
 
 from torch import nn
 from torchvision.models import get_model, get_model_weights, list_models, video
@@ -28,10 +30,21 @@ PYTORCHVIDEO = {
 }
 
 
-def torchvision_network(name: str) -> tuple[nn.Module, Preparation]:
+# Of weights that are not the library's: kylemin's S3D was trained on pixels from 0 to 1, and sees a larger part of them
+OTHERS = {
+    ("s3d", "kylemin"): Preparation(resize=224, crop=224, mean=(0, 0, 0), std=(255, 255, 255), resizing=RESIZING),
+}
+
+
+def torchvision_network(name: str, published: str = "") -> tuple[nn.Module, Preparation]:
     known = list_models(module=video)
     if name not in known:
         raise ExtractorError(f"torchvision has no video network '{name}'; it has: {', '.join(known)}")
+    if published:
+        if (name, published) not in OTHERS:
+            known = [f"{network}: {weights}" for network, weights in OTHERS]
+            raise ExtractorError(f"there is no '{published}' of {name}; known: {', '.join(known)}")
+        return get_model(name, weights=None), OTHERS[name, published]
     transform = next(iter(get_model_weights(name))).transforms()  # its first published weights
     size = tuple(transform.resize_size)
     preparation = Preparation(
@@ -44,13 +57,22 @@ def torchvision_network(name: str) -> tuple[nn.Module, Preparation]:
     return get_model(name, weights=None), preparation
 
 
-def pytorchvideo_network(name: str) -> tuple[nn.Module, Preparation]:
+def pytorchvideo_hub(wanted: str) -> ModuleType:
+    """The package's networks; as it is imported it says that torch.jit.script is old, which is its makers' concern."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            return importlib.import_module("pytorchvideo.models.hub")
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(wanted, package="pytorchvideo", extra="pytorchvideo") from error
+
+
+def pytorchvideo_network(name: str, published: str = "") -> tuple[nn.Module, Preparation]:
+    if published:
+        raise ExtractorError(f"there is no '{published}' of {name}: pytorchvideo's networks have their own weights")
     if name not in PYTORCHVIDEO:
         raise ExtractorError(f"no network 'pytorchvideo:{name}' is known; known: {', '.join(PYTORCHVIDEO)}")
-    try:
-        hub = importlib.import_module("pytorchvideo.models.hub")
-    except ModuleNotFoundError as error:
-        raise MissingPackageError(f"pytorchvideo:{name}", package="pytorchvideo", extra="pytorchvideo") from error
+    hub = pytorchvideo_hub(f"pytorchvideo:{name}")
     side, grey, deviation = PYTORCHVIDEO[name], 255 * 0.45, 255 * 0.225
     mean, std = (grey, grey, grey), (deviation, deviation, deviation)
     preparation = Preparation(resize=side, crop=side, mean=mean, std=std, resizing=RESIZING)

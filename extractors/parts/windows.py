@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
 from extractors.base import Takes
+from extractors.parts.levels import normalised
 from extractors.parts.network import NetworkExtractor
 from extractors.parts.resizing import ResizeLibrary, ResizeSize, Resizing
 
@@ -34,9 +35,13 @@ class Preparation:
         return replace(self, resizing=self.resizing.by(library))
 
     def __call__(self, frame: np.ndarray) -> Tensor:
-        cropped = transforms.center_crop(self.resizing(frame, self.resize), [self.crop, self.crop])
-        mean, std = torch.tensor([self.mean, self.std])[..., None, None]
-        return (cropped.float() - mean) / std  # (3, crop, crop)
+        return self.finish(self.pixels(frame))  # (3, crop, crop)
+
+    def pixels(self, frame: np.ndarray) -> Tensor:
+        return transforms.center_crop(self.resizing(frame, self.resize), [self.crop, self.crop])
+
+    def finish(self, levels: Tensor) -> Tensor:
+        return normalised(levels, scale=1, mean=self.mean, std=self.std)
 
     def describe(self) -> dict[str, Any]:
         facts = {name: value for name, value in asdict(self).items() if name != "resizing"}
@@ -70,6 +75,12 @@ class WindowExtractor(StagedExtractor):
 
     def prepare(self, frame: np.ndarray) -> Tensor:
         return self.preparation(frame)
+
+    def pixels(self, frame: np.ndarray) -> Tensor:
+        return self.preparation.pixels(frame)
+
+    def finish(self, batch: Tensor) -> Tensor:
+        return self.preparation.finish(batch)
 
 
 def tapped(layers: Iterable[tuple[str, Tensor]], wanted: Collection[str]) -> dict[str, Tensor]:

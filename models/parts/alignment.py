@@ -41,6 +41,13 @@ def end_to_end(rows: Modality) -> tuple[Tensor, Tensor]:
     return steps.permute(0, 4, 1, 2, 3), steps.ne(0).flatten(2).any(-1)
 
 
+def of_one_length(real: Tensor) -> list[tuple[int, Tensor]]:
+    """Lengths, and the videos that have them; after its last real step (B, T) a video has nothing but zeros."""
+    places = torch.arange(1, real.shape[1] + 1, device=real.device)
+    lengths = (real * places).amax(1).clamp(min=1)  # (B,)
+    return [(length, (lengths == length).nonzero().squeeze(1)) for length in lengths.unique().tolist()]
+
+
 def over_time(size: int, rows: Modality) -> int:
     """Steps of an extent that is `size` cells in space: the same where a row has steps, one where it is a picture."""
     return size if rows.values.dim() == 6 else 1
@@ -55,9 +62,18 @@ class ConvolutionAlignment(nn.Module):
         self.convolution = nn.Conv3d(channels, width, level.kernel, padding=level.kernel // 2)
 
     def forward(self, rows: Modality) -> Tensor:
+        """Videos of one length together: nearly all the time goes into the convolution, and none of it into padding."""
         maps, real = end_to_end(rows)
+        window = (over_time(self.ratio, rows), self.ratio, self.ratio)
+        alike = of_one_length(real)
+        found = [self._aligned(maps[videos, :, :length], real[videos, :length], window) for length, videos in alike]
+        steps = -(-maps.shape[2] // window[0])
+        longest = [F.pad(each, [0, 0, 0, 0, 0, steps - each.shape[2]]) for each in found]
+        return torch.cat(longest)[torch.cat([videos for _, videos in alike]).argsort()]
+
+    def _aligned(self, maps: Tensor, real: Tensor, window: tuple[int, int, int]) -> Tensor:
         found = F.relu(self.convolution(maps)) * real[:, None, :, None, None]  # zero never wins against real steps
-        return F.max_pool3d(found, (over_time(self.ratio, rows), self.ratio, self.ratio), ceil_mode=True)
+        return F.max_pool3d(found, window, ceil_mode=True)
 
 
 class Identity(nn.Module):

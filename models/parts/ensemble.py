@@ -27,6 +27,12 @@ class Ensemble(Captioner):
         states = [each.encode(part_of(features, number)) for number, each in self._numbered()]
         return joined(states)
 
+    def first_reading(self, state: State) -> State | None:
+        """Where every member has one."""
+        readings = [each.first_reading(part_of(state, number)) for number, each in self._numbered()]
+        found = [each for each in readings if each is not None]
+        return joined(found) if len(found) == len(readings) else None
+
     def step(self, state: State, words: Tensor) -> Step:
         steps = [each.step(part_of(state, number), words) for number, each in self._numbered()]
         scores = [each.logits(step.output) for (_, each), step in zip(self._numbered(), steps, strict=True)]

@@ -63,7 +63,7 @@ class AdditiveAttention(nn.Module):
 
     def forward(self, query: Tensor, keys: Tensor, mask: Tensor, *, temperature: float = 1.0) -> Tensor:
         asked = _spread(self.query(query), keys)  # (B, 1, ..., W)
-        scores = self.score(torch.tanh(asked + keys)).squeeze(-1)  # (B, ..., L)
+        scores = self.score((asked + keys).tanh_()).squeeze(-1)  # (B, ..., L)
         return masked_softmax(scores / temperature, mask)
 
 

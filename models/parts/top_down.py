@@ -31,9 +31,9 @@ class TopDown(Captioner):
         attend: bool = True,
     ) -> None:
         super().__init__()
-        self.heard = [name for name in GLOBAL if name in sizes]
+        self.global_inputs = [name for name in GLOBAL if name in sizes]
         self.summary = nn.Sequential(
-            nn.Linear(sum(sizes[name] for name in self.heard), video_size), nn.Dropout(dropout)
+            nn.Linear(sum(sizes[name] for name in self.global_inputs), video_size), nn.Dropout(dropout)
         )
         self.attention: AdditiveAttention | None = None
         if attend:
@@ -59,7 +59,7 @@ class TopDown(Captioner):
         """The weights (B, L) by their common names."""
 
     def encode(self, features: Features) -> State:
-        means = [masked_mean(*features[name]) for name in self.heard]
+        means = [masked_mean(*features[name]) for name in self.global_inputs]
         video = self.summary(torch.cat(means, 1))  # (B, D)
         rest = video.new_zeros(len(video), self.lower.hidden_size)
         state = {"video": video} | dict.fromkeys(("lower", "lower cell", "upper", "upper cell"), rest)

@@ -8,13 +8,14 @@ from typing import Any
 from pipeline.cache.feature_cache import DAY, collect, entries
 from pipeline.core import Console, cache_folder, cache_root
 
+KINDS = ("features", "graphs", "shards")  # of entries
+
 
 def show_usage(console: Console) -> dict[str, Any]:
-    """Entries and bytes of features and graphs, and the bytes of all other folders."""
+    """Entries and bytes of each kind, and the bytes of all other folders."""
     everything = entries()
-    features = [entry for entry in everything if not entry.is_graph]
-    graphs = [entry for entry in everything if entry.is_graph]
-    size, graphs_size = (sum(entry.bytes for entry in some) for some in (features, graphs))
+    features, graphs, shards = ([each for each in everything if each.kind == kind] for kind in KINDS)
+    size, graphs_size, shards_size = (sum(entry.bytes for entry in some) for some in (features, graphs, shards))
     ages = [round((time.time() - entry.used) / DAY, 2) for entry in features]
     others = _others()
     where = cache_folder("features")
@@ -23,6 +24,9 @@ def show_usage(console: Console) -> dict[str, Any]:
         console.say(f"last used {ages[-1]} to {ages[0]} days ago")
     if graphs:
         console.say(f"{cache_folder('graphs')}: {len(graphs)} exported graphs, {graphs_size / 1e6:.2f} MB")
+    if shards:
+        told = f"{len(shards)} shards of stores, {shards_size / 1e6:.2f} MB besides what the stores themselves take"
+        console.say(f"{cache_folder('shards')}: {told}")
     for name, other in others.items():
         console.say(f"{cache_folder(name)}: {other / 1e6:.2f} MB (gc leaves it alone)")
     return {
@@ -30,6 +34,7 @@ def show_usage(console: Console) -> dict[str, Any]:
         "entries": len(features),
         "bytes": size,
         "graphs": {"entries": len(graphs), "bytes": graphs_size},
+        "shards": {"entries": len(shards), "bytes": shards_size},
         "others": others,
     }
 
@@ -50,5 +55,5 @@ def _others() -> dict[str, int]:
     return {
         path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
         for path in sorted(cache_root().glob("*"))
-        if path.is_dir() and path.name not in ("features", "graphs", "claims")
+        if path.is_dir() and path.name not in (*KINDS, "claims")
     }

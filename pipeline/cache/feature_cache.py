@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.cache.cache_claims import first_claim
 from pipeline.core import DamageError, cache_folder, sweep
@@ -30,6 +30,11 @@ def graph_path(key: str) -> Path:
 
 def entry_path(key: str) -> Path:
     return cache_folder("features") / key[:2] / f"{key}.safetensors"
+
+
+def shard_path(key: str) -> Path:
+    """Of a kept shard; its use is told by the note beside it, which pipeline/cache/shard_cache.py writes."""
+    return cache_folder("shards") / key[:2] / f"{key}.safetensors"
 
 
 def put_features(key: str, video: VideoFeatures, *, record: Mapping[str, Any] | None = None) -> None:
@@ -54,10 +59,13 @@ def get_features(key: str) -> VideoFeatures | None:
     return entry
 
 
-def note_use(path: Path) -> None:
-    """The time of the last use, by which `gc` decides."""
-    with suppress(FileNotFoundError):
+def note_use(path: Path) -> bool:
+    """The time of the last use, by which `gc` decides; False when there is nothing to use."""
+    try:
         os.utime(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -78,23 +86,42 @@ class CachedFeatures(Mapping[str, VideoFeatures]):
 
 @dataclass(frozen=True)
 class CacheEntry:
-    path: Path
+    path: Path  # whose time is that of the last use
     bytes: int
     used: float  # seconds since 1970
-
-    @property
-    def is_graph(self) -> bool:
-        return self.path.parent == cache_folder("graphs")
+    kind: Literal["features", "graphs", "shards"]
+    shard: Path | None = None  # the file that a note at `path` is about
 
 
 def entries() -> list[CacheEntry]:
-    """A video's features, and graphs that were exported: every entry of the cache, the longest unused first."""
-    found = []
-    for path in chain(cache_folder("features").glob("??/*.safetensors"), cache_folder("graphs").glob("*.safetensors")):
-        with suppress(FileNotFoundError):  # another process collects as well
-            facts = path.stat()
-            found.append(CacheEntry(path, facts.st_blocks * 512 or facts.st_size, facts.st_mtime))
+    """A video's features, exported graphs and kept shards: every entry of the cache, the longest unused first."""
+    paths = chain(cache_folder("features").glob("??/*.safetensors"), cache_folder("graphs").glob("*.safetensors"))
+    shards = {path.with_suffix(".json") for path in cache_folder("shards").glob("??/*")}
+    found = [entry for entry in (*map(_entry, paths), *map(_shard_entry, shards)) if entry]
     return sorted(found, key=lambda entry: (entry.used, entry.path))
+
+
+def _entry(path: Path) -> CacheEntry | None:
+    with suppress(FileNotFoundError):  # another process collects as well
+        facts = path.stat()
+        kind: Literal["features", "graphs"] = "graphs" if path.parent == cache_folder("graphs") else "features"
+        return CacheEntry(path, _size(facts), facts.st_mtime, kind)
+    return None
+
+
+def _shard_entry(note: Path) -> CacheEntry | None:
+    """A shard that is a store's as well takes no room of its own. One without a note is being written, or was."""
+    shard = note.with_suffix(".safetensors")
+    with suppress(FileNotFoundError):  # as above
+        found = {path: path.stat() for path in (note, shard) if path.exists()}
+        used = found[note].st_mtime if note in found else shard.stat().st_ctime
+        size = sum(_size(facts) for facts in found.values() if facts.st_nlink == 1)
+        return CacheEntry(note, size, used, "shards", shard)
+    return None
+
+
+def _size(facts: os.stat_result) -> int:
+    return facts.st_blocks * 512 or facts.st_size
 
 
 def collect(
@@ -127,6 +154,8 @@ def _removed(entry: CacheEntry) -> bool:
         if entry.path.stat().st_mtime != entry.used:
             return False
         entry.path.unlink()
+    if entry.shard is not None:
+        entry.shard.unlink(missing_ok=True)
     return True
 
 

@@ -4,6 +4,7 @@ from .batches import (
     FeatureSource as FeatureSource,
     TrainingPairs as TrainingPairs,
     open_features as open_features,
+    padded as padded,
     training_pairs as training_pairs,
 )
 from .build_model import build_captioner as build_captioner, inputs_of as inputs_of, require_stages as require_stages
@@ -14,10 +15,13 @@ from .checkpoint import (
     save_tensors as save_tensors,
 )
 from .generate import BATCH as BATCH, GeneratedCaption as GeneratedCaption, caption_videos as caption_videos
+from .sampled_captions import SampleSearch as SampleSearch, forced as forced
 from .search import (
+    CaptionSearch as CaptionSearch,
     Hypothesis as Hypothesis,
     Search as Search,
     beam_search as beam_search,
+    beam_sentences as beam_sentences,
     greedy as greedy,
     sample as sample,
 )

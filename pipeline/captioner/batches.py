@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +52,7 @@ class FeatureSource:
             self._require_numbers(wanted, video_id, video)
         rows = [torch.tensor(video[wanted.tensor], dtype=torch.float32) for video in videos]
         real = [torch.tensor(video.rows.valid > 0) for video in videos]  # sound that is missing is no row to look at
-        return Modality(_padded(rows).to(device), _padded(real).to(device))  # (B, L, ...), (B, L); padding is False
+        return Modality(padded(rows).to(device), padded(real).to(device))  # (B, L, ...), (B, L); padding is False
 
     def _require_numbers(self, wanted: Input, video_id: str, video: VideoFeatures) -> None:
         """When it is first read: one NaN makes every weight NaN."""
@@ -64,10 +65,10 @@ class FeatureSource:
         self._seen.add(place)
 
 
-def _padded(videos: list[Tensor]) -> Tensor:
+def padded(videos: list[Tensor]) -> Tensor:
     """One after the other, zeros after the shorter ones; of videos too short for any row, one row of them."""
-    padded = pad_sequence(videos, batch_first=True)  # (B, L, ...)
-    return padded if padded.shape[1] else padded.new_zeros(len(videos), 1, *padded.shape[2:])
+    batch = pad_sequence(videos, batch_first=True)  # (B, L, ...)
+    return batch if batch.shape[1] else batch.new_zeros(len(videos), 1, *batch.shape[2:])
 
 
 def open_features(slots: Slots, wanted: Mapping[str, Input], *, folder: Path = Path("features")) -> FeatureSource:
@@ -79,32 +80,36 @@ def open_features(slots: Slots, wanted: Mapping[str, Input], *, folder: Path = P
                 f"the model reads '{each.slot}', but the run gives it no store", hint=f"set features.{each.slot}"
             )
     stores = {slot: open_store(folder / getattr(slots, slot)) for slot in {each.slot for each in given.values()}}
-    for each in given.values():
-        _require_tensor(stores[each.slot], each)
+    for name, each in given.items():
+        _require_tensor(name, stores[each.slot], each)
     return FeatureSource(stores, given)
 
 
-def _require_tensor(store: Store, wanted: Input) -> None:
-    outputs = store.manifest["outputs"]
-    if wanted.tensor not in outputs:
-        raise InputError(
-            f"the model reads '{wanted.tensor}' for '{wanted.slot}'; {store.folder} has: {', '.join(outputs)}",
-            hint=f"add '{wanted.tensor}' to extract.{store.folder.name}.outputs",
-        )
-    _require_shape(store, wanted)
-
-
-def _require_shape(store: Store, wanted: Input) -> None:
+def _require_tensor(name: str, store: Store, wanted: Input) -> None:
     """Refused before training, where another shape would be an error of torch."""
-    shapes = {name: output["shape"] for name, output in store.manifest["outputs"].items()}
-    if len(shapes[wanted.tensor]) in wanted.axes:
+    shapes = {tensor: output["shape"] for tensor, output in store.manifest["outputs"].items()}
+    fitting = [tensor for tensor, shape in shapes.items() if len(shape) in wanted.axes]
+    if wanted.tensor not in shapes:
+        raise InputError(
+            f"the model reads '{wanted.tensor}' for '{wanted.slot}'; {store.folder} has: {', '.join(shapes)}",
+            hint=_where_from(name, store, wanted, fitting),
+        )
+    if wanted.tensor in fitting:
         return
-    fitting = [name for name, shape in shapes.items() if len(shape) in wanted.axes]
     raise InputError(
         f"for '{wanted.slot}' the model reads {' or '.join(ROWS[axes] for axes in wanted.axes)} per row;"
         f" '{wanted.tensor}' of {store.folder} has the shape {shapes[wanted.tensor]}",
         hint=f"name another tensor in the run's `tensors`; of this store fit: {', '.join(fitting) or 'none'}",
     )
+
+
+def _where_from(name: str, store: Store, wanted: Input, fitting: Sequence[str]) -> str:
+    """Nothing makes imported features again: they have other names, or were given one."""
+    another = f"tensors: {{{name}: {fitting[0]}}} in the run's entry reads that one" if fitting else ""
+    if "imported" in store.fingerprint:
+        return another or f"no tensor of {store.folder} has a shape that '{name}' takes"
+    made = f"add '{wanted.tensor}' to extract.{store.folder.name}.outputs"
+    return f"{made}, or {another}" if another else made
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,11 @@ class TrainingPairs:
             order = self._together(order, per_video, generator)
         for start in range(0, len(order), size):
             yield self._batch(order[start : start + size])
+
+    def steps(self, size: int, *, per_video: int = 0) -> int:
+        """How many batches that makes."""
+        shown = [min(count, per_video or count) for count in Counter(self.video_ids).values()]
+        return -(-sum(shown) // size)
 
     def _together(self, order: Sequence[int], per_video: int, generator: torch.Generator) -> list[int]:
         """The first few pairs of each video, and the videos in an order of their own: some have more captions."""

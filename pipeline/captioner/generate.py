@@ -1,4 +1,4 @@
-"""Captions for videos: the features of a few videos at a time through beam search."""
+"""Captions for videos: the features of a few videos at a time through a search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.base import Captioner
 from pipeline.captioner.batches import FeatureBatches
-from pipeline.captioner.search import Search, beam_search
+from pipeline.captioner.search import CaptionSearch, Hypothesis, search_readings
 from pipeline.core import SILENT, Progress
 from pipeline.corpus import Vocabulary
 
@@ -23,6 +23,7 @@ class GeneratedCaption:
     log_prob: float
     words: list[str]
     attention: dict[str, np.ndarray]  # "time" -> (words, rows of that video); others -> (words, ...)
+    first_reading: str | None = None  # the caption after the first reading, if it was asked for and there is one
 
 
 def caption_videos(
@@ -31,7 +32,8 @@ def caption_videos(
     video_ids: Sequence[str],
     *,
     vocabulary: Vocabulary,
-    search: Search,
+    search: CaptionSearch,
+    first_reading: bool = False,
     device: str = "cpu",
     progress: Progress = SILENT,
 ) -> dict[str, GeneratedCaption]:
@@ -41,13 +43,18 @@ def caption_videos(
         chosen = video_ids[start : start + BATCH]
         features = source.batch(chosen, device=device)
         lengths = next(iter(features.values())).mask.sum(1).tolist()
-        found = beam_search(model, features, search)
-        for video_id, best, rows in zip(chosen, found, lengths, strict=True):
-            words = [vocabulary.words[number] for number in best.words]
+        found = search_readings(model, features, search, videos=chosen, first_reading=first_reading)
+        for video_id, (best, first), rows in zip(chosen, found, lengths, strict=True):
+            words = _words(best, vocabulary)
             attention = {name: _recorded(name, each, rows) for name, each in best.attention.items()}
-            generated[video_id] = GeneratedCaption(" ".join(words), best.log_prob, words, attention)
+            before = None if first is None else " ".join(_words(first, vocabulary))
+            generated[video_id] = GeneratedCaption(" ".join(words), best.log_prob, words, attention, before)
         progress.advance(len(chosen))
     return generated
+
+
+def _words(hypothesis: Hypothesis, vocabulary: Vocabulary) -> list[str]:
+    return [vocabulary.words[number] for number in hypothesis.words]
 
 
 def _recorded(name: str, weights: Tensor, rows: int) -> np.ndarray:

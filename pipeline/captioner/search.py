@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from models.base import CHOICE, Captioner, Features, State, select
+from pipeline.captioner.repetition import without_repeats
 from pipeline.captioner.teacher_forcing import mask_special_tokens
 from pipeline.corpus import BOS, EOS, PAD
 
 if TYPE_CHECKING:  # training searches too, and does not depend on the section `caption`
     from pipeline.params import Caption
-
-
-@dataclass(frozen=True)
-class Search:
-    """How captions are searched for."""
-
-    beam: int  # 1 is greedy decoding
-    max_words: int
-    length_power: float = 0.0  # hypotheses are ranked by log p / length ** power
-
-    @classmethod
-    def of(cls, params: Caption) -> Search:
-        return cls(params.beam, params.max_words, params.length_power)
 
 
 @dataclass(frozen=True)
@@ -37,9 +25,33 @@ class Hypothesis:
     attention: Mapping[str, Tensor]  # name -> (words, ...)
 
 
+class CaptionSearch(Protocol):
+    """From the encoded state of a few videos, and their ids, to a hypothesis for each."""
+
+    def __call__(self, model: Captioner, state: State, videos: Sequence[str]) -> list[Hypothesis]: ...
+
+
+@dataclass(frozen=True)
+class Search:
+    """Beam search."""
+
+    beam: int  # 1 is greedy decoding
+    max_words: int
+    length_power: float = 0.0  # hypotheses are ranked by log p / length ** power
+    no_repeat: int = 0  # no run of so many words twice; 0 is no rule
+
+    @classmethod
+    def of(cls, params: Caption) -> Search:
+        return cls(params.beam, params.max_words, params.length_power, params.no_repeat or 0)
+
+    def __call__(self, model: Captioner, state: State, videos: Sequence[str]) -> list[Hypothesis]:
+        del videos  # beam search draws nothing
+        return _best(_searched(model, state, self), self.length_power)
+
+
 @dataclass
 class _Beams:
-    """`width` hypotheses for each of `videos` videos, flattened to (videos * width) rows."""
+    """K hypotheses for each of B videos, flattened to B * K rows."""
 
     state: State
     words: Tensor  # (B*K, T) so far, starting with BOS
@@ -52,14 +64,52 @@ class _Beams:
 @torch.inference_mode()
 def beam_search(model: Captioner, features: Features, search: Search) -> list[Hypothesis]:
     """The best hypothesis of every video in the batch."""
+    return _best(_searched(model, model.encode(features), search), search.length_power)
+
+
+def beam_sentences(model: Captioner, state: State, search: Search) -> list[list[list[int]]]:
+    """Of every video the words of all its finished beams, the likeliest first."""
+    beams = _searched(model, state, search, all_beams=True)
+    videos, width = beams.scores.shape
+    words = beams.words.view(videos, width, -1)[:, :, 1:].tolist()
+    order = _ranked(beams, search.length_power).argsort(dim=1, descending=True, stable=True).tolist()
+    return [
+        [_until_end(words[video][beam]) for beam in best if EOS in words[video][beam]]
+        for video, best in enumerate(order)
+    ]
+
+
+class Readings(NamedTuple):
+    """The best hypothesis of a video, and the one after the first reading."""
+
+    last: Hypothesis
+    first: Hypothesis | None
+
+
+@torch.inference_mode()
+def search_readings(
+    model: Captioner, features: Features, search: CaptionSearch, *, videos: Sequence[str], first_reading: bool
+) -> list[Readings]:
+    """With `first_reading` a second search, from the state after the first reading, where the model has one."""
     state = model.encode(features)
+    last = search(model, state, videos)
+    earlier = model.first_reading(state) if first_reading else None
+    if earlier is None:
+        return [Readings(each, None) for each in last]
+    return [Readings(*both) for both in zip(last, search(model, earlier, videos), strict=True)]
+
+
+def _searched(model: Captioner, state: State, search: Search, *, all_beams: bool = False) -> _Beams:
+    """Until the best of every video is known, or all its beams have ended."""
     videos = next(iter(state.values())).shape[0]
-    beams = _first_beams(state, videos, search.beam)
+    # All beams are equal before the first word: one a video is enough. A single row is left out, for products of one
+    # row are computed by other kernels, with other last digits.
+    beams = _first_beams(state, videos, 1 if videos > 1 else search.beam)
     for position in range(search.max_words + 1):
-        if bool(beams.finished.all()):
+        if bool(beams.finished.all()) if all_beams else _decided(beams, search.length_power):
             break
-        beams = _advance(model, beams, last=position == search.max_words)
-    return _best(beams, search.length_power)
+        beams = _advance(model, beams, search, last=position == search.max_words)
+    return beams
 
 
 class SampledCaptions(NamedTuple):
@@ -118,32 +168,46 @@ def _first_beams(state: State, videos: int, width: int) -> _Beams:
     )
 
 
-def _advance(model: Captioner, beams: _Beams, *, last: bool) -> _Beams:
-    videos, width = beams.scores.shape
+def _advance(model: Captioner, beams: _Beams, search: Search, *, last: bool) -> _Beams:
+    """The best hypotheses of every video, or as many as there are, each with a word more."""
+    videos, before = beams.scores.shape
     step = model.step(beams.state, beams.words[:, -1])
-    log_probs = _end_at(mask_special_tokens(model.logits(step.output)), last=last).view(videos, width, -1)  # (B, K, V)
+    allowed = without_repeats(mask_special_tokens(model.logits(step.output)), beams.words, search.no_repeat)  # (B*K, V)
+    log_probs = _end_at(allowed, last=last).view(videos, before, -1)  # (B, K, V)
     vocabulary = log_probs.shape[-1]
     # A finished beam keeps its score: its next word is PAD at no cost, and nothing else.
-    rest = torch.full((vocabulary,), -torch.inf, device=log_probs.device)
-    rest[PAD] = 0.0
-    log_probs = torch.where(beams.finished.unsqueeze(-1), rest, log_probs)
-    scores, flat = (beams.scores.unsqueeze(-1) + log_probs).flatten(1).topk(width)  # (B, K)
+    log_probs[beams.finished] = -torch.inf
+    log_probs[..., PAD].masked_fill_(beams.finished, 0.0)
+    scores, flat = log_probs.add_(beams.scores.unsqueeze(-1)).flatten(1).topk(min(search.beam, before * vocabulary))
     parents, words = flat // vocabulary, flat % vocabulary
-    rows = (parents + width * torch.arange(videos, device=flat.device).unsqueeze(1)).flatten()  # (B*K,)
+    rows = (parents + before * torch.arange(videos, device=flat.device).unsqueeze(1)).flatten()  # (B*K,)
     attention = {
         name: [past.index_select(0, rows) for past in beams.attention.get(name, [])] + [now.index_select(0, rows)]
         for name, now in step.attention.items()
     }
     # What no step has touched is the same for all beams of a video, and too large to be put in order at every word.
     moved = beams.moved | {name for name, part in step.state.items() if part is not beams.state[name]}
+    placed = moved if scores.shape[1] == before else step.state.keys()
     return _Beams(
-        state=step.state | select({name: step.state[name] for name in moved}, rows),
+        state=step.state | select({name: step.state[name] for name in placed}, rows),
         words=torch.cat([beams.words.index_select(0, rows), words.flatten().unsqueeze(1)], 1),
         scores=scores,
         finished=beams.finished.gather(1, parents) | (words == EOS),
         attention=attention,
         moved=moved,
     )
+
+
+def _decided(beams: _Beams, length_power: float) -> bool:
+    """Whether no word can change any more which hypothesis of a video is the best: scores only fall.
+
+    Divided by a length they may rise, and then all beams must have ended.
+    """
+    if length_power:
+        return bool(beams.finished.all())
+    ended = beams.scores.masked_fill(~beams.finished, -torch.inf).amax(1)  # (B,)
+    growing = beams.scores.masked_fill(beams.finished, -torch.inf).amax(1)
+    return bool((ended > growing).all())
 
 
 def _end_at(log_probs: Tensor, *, last: bool) -> Tensor:
@@ -158,14 +222,24 @@ def _end_at(log_probs: Tensor, *, last: bool) -> Tensor:
 def _best(beams: _Beams, length_power: float) -> list[Hypothesis]:
     videos, width = beams.scores.shape
     words = beams.words.view(videos, width, -1)[:, :, 1:]  # (B, K, T) without BOS
-    lengths = (words != PAD).sum(-1).clamp(min=1)  # the end word counts
-    ranked = torch.where(beams.finished, beams.scores, -torch.inf) / lengths**length_power
-    best = ranked.argmax(1)  # (B,)
+    best = _ranked(beams, length_power).argmax(1)  # (B,)
     return [_hypothesis(beams, words[video, beam].tolist(), video, int(beam)) for video, beam in enumerate(best)]
 
 
+def _ranked(beams: _Beams, length_power: float) -> Tensor:
+    """(B, K) what beams are ranked by; those that are not finished come last."""
+    videos, width = beams.scores.shape
+    words = beams.words.view(videos, width, -1)[:, :, 1:]  # (B, K, T) without BOS
+    lengths = (words != PAD).sum(-1).clamp(min=1)  # the end word counts
+    return torch.where(beams.finished, beams.scores, -torch.inf) / lengths**length_power
+
+
+def _until_end(words: list[int]) -> list[int]:
+    return words[: words.index(EOS)]
+
+
 def _hypothesis(beams: _Beams, words: list[int], video: int, beam: int) -> Hypothesis:
-    chosen = words[: words.index(EOS)]
+    chosen = _until_end(words)
     row = video * beams.scores.shape[1] + beam
     attention = {
         name: torch.stack([weights[row] for weights in steps[: len(chosen)]]).cpu()

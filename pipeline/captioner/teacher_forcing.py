@@ -34,23 +34,30 @@ def make_loss_context(
     *,
     tables: dict[str, Tensor],
     pairs: int,
+    words: int | None = None,
     own_words: float = 0.0,
     smoothing: float = 0.0,
 ) -> LossContext:
-    """Encodes the batch's videos; every caption comes `model.copies` times."""
+    """Encodes the batch's videos; every caption comes `model.copies` times.
+
+    Of a part of a batch `words` are those of the whole batch.
+    """
     state = model.encode(features)
     device = next(iter(state.values())).device
     video_of, targets, captions = (
         part.to(device).repeat_interleave(model.copies, dim=0) for part in (batch.video_of, batch.words, batch.pairs)
     )
 
+    total = None if words is None else words * model.copies
+
     def score(videos: State) -> CaptionLoss:
         tokens = teacher_forced(model, select(videos, video_of), targets, own_words=own_words)
-        return caption_loss(tokens, len(targets), smoothing=smoothing)
+        return caption_loss(tokens, len(targets), smoothing=smoothing, words=total)
 
     def score_no_grad(videos: State) -> CaptionLoss:
         with torch.no_grad(), _eval_mode(model):
-            return caption_loss(teacher_forced(model, select(videos, video_of), targets), len(targets))
+            tokens = teacher_forced(model, select(videos, video_of), targets)
+            return caption_loss(tokens, len(targets), words=total)
 
     return LossContext(features, state, score, score_no_grad, video_of, captions, tables, pairs)
 
@@ -80,13 +87,15 @@ def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words
     )
 
 
-def caption_loss(tokens: TokenLogits, captions: int, *, smoothing: float = 0.0) -> CaptionLoss:
+def caption_loss(
+    tokens: TokenLogits, captions: int, *, smoothing: float = 0.0, words: int | None = None
+) -> CaptionLoss:
     """Sums over the words of each caption."""
     loss = F.cross_entropy(tokens.logits, tokens.words, label_smoothing=smoothing, reduction="none")  # (W,)
     nll = F.cross_entropy(tokens.logits, tokens.words, reduction="none") if smoothing else loss
     sums = [_sums([values], tokens.captions, captions) for values in (loss, nll)]
     lengths = torch.bincount(tokens.captions, minlength=captions)  # (N,)
-    return CaptionLoss(loss=sums[0], nll=sums[1], words=len(tokens.words), lengths=lengths, terms=tokens.terms)
+    return CaptionLoss(loss=sums[0], nll=sums[1], words=words or len(tokens.words), lengths=lengths, terms=tokens.terms)
 
 
 def mask_special_tokens(logits: Tensor) -> Tensor:

@@ -38,6 +38,7 @@ class CaptionModel:
 
     model: Captioner
     source: FeatureBatches
+    stores: FeatureSource  # of the run, or of the first of several
     vocabulary: Vocabulary
     geometry: AttentionGeometry
 
@@ -46,9 +47,10 @@ def open_caption_model(folders: Sequence[Path], *, device: str) -> CaptionModel:
     runs = open_runs(folders, device=device)
     geometry = shared_geometry([AttentionGeometry(run.model, run.source) for run in runs])
     if len(runs) == 1:
-        return CaptionModel(runs[0].model, runs[0].source, runs[0].vocabulary, geometry)
+        return CaptionModel(runs[0].model, runs[0].source, runs[0].source, runs[0].vocabulary, geometry)
     together = JoinedSource([run.source for run in runs])
-    return CaptionModel(Ensemble([run.model for run in runs]), together, runs[0].vocabulary, geometry)
+    ensemble = Ensemble([run.model for run in runs])
+    return CaptionModel(ensemble, together, runs[0].source, runs[0].vocabulary, geometry)
 
 
 def open_runs(folders: Sequence[Path], *, device: str) -> list[TrainedRun]:

@@ -13,7 +13,14 @@ from pipeline.captioning.reranker import Reranker, RerankerSettings, train_reran
 from pipeline.core import Console, InputError, UsageError, write_sealed_json
 from pipeline.corpus import read_corpus, read_vocabulary
 from pipeline.params import load_params
-from pipeline.predictions import read_prediction_file, read_run_predictions
+from pipeline.predictions import (
+    FUSED,
+    parse_name,
+    prediction_name,
+    read_prediction_file,
+    read_run_predictions,
+    write_fusion_origin,
+)
 
 PredictionEntries = dict[str, dict[str, Any]]  # video id -> what `framescribe caption` wrote
 
@@ -32,23 +39,31 @@ def fuse_runs(
         raise UsageError(f"fusion is of two runs or more, got {', '.join(runs)}")
     if epochs < 1:
         raise UsageError(f"--epochs is {epochs}, allowed: 1 or more")
-    candidates = read_candidates({name: Path("predictions") / f"{name}.json" for name in runs})
+    files = {name: Path("predictions") / f"{name}.json" for name in runs}
+    candidates = read_candidates(files)
     settings = RerankerSettings(epochs=epochs, seed=seed)
     reranker, rank = _trained(runs, captions=captions, settings=settings, device=device, console=console)
     chosen = fuse(candidates.by_run, reranker)
-    name = "-or-".join(runs)
+    name = fusion_name(runs)
     out = out or Path("predictions") / f"{name}.json"
     write_sealed_json(out, {"run": name, "split": candidates.split, "validation_rank": rank, "predictions": chosen})
+    write_fusion_origin(out, candidates=files, settings={"epochs": epochs, "seed": seed})
     shares = {run: sum(entry["run"] == run for entry in chosen.values()) for run in runs}
     console.say(f"{out}: {len(chosen)} captions, {', '.join(f'{count} of {run}' for run, count in shares.items())}")
     return {"run": name, "videos": len(chosen), "chosen": shares, "validation_rank": rank}
+
+
+def fusion_name(runs: Sequence[str]) -> str:
+    """Of predictions on other videos than the stage's, these stand once, at the end."""
+    names = [parse_name(name) for name in runs]
+    return prediction_name(FUSED.join(name.run for name in names), videos=names[0].videos)
 
 
 def _trained(
     runs: Sequence[str], *, captions: Path, settings: RerankerSettings, device: str, console: Console
 ) -> tuple[Reranker, float]:
     """On the features of all runs, an ensemble's members among them."""
-    members = dict.fromkeys(member for name in runs for member in name.split("+"))
+    members = dict.fromkeys(member for name in runs for member in parse_name(name).run.split("+"))
     sources = [open_run(Path("runs") / member, device=device).source for member in members]
     with console.progress("train the embedding", settings.epochs) as progress:
         return train_reranker(

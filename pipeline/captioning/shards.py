@@ -12,9 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pipeline.captioner import BATCH, Search, caption_videos
+from pipeline.captioner import BATCH, CaptionSearch, caption_videos
 from pipeline.captioning.caption_model import CaptionModel, open_caption_model
-from pipeline.core import Executor, InProcess, InputError
+from pipeline.captioning.chosen_search import chosen_search
+from pipeline.core import Executor, InProcess, InputError, file_sha256, record_sha256
 from pipeline.params import Caption
 from pipeline.predictions import AttentionMaps, halved, without_attention
 from pipeline.runs import state_of
@@ -23,13 +24,13 @@ WORTH = 8  # batches; fewer are captioned before workers have imported torch and
 
 
 @dataclass(frozen=True)
-class Shard:
+class VideoBatch:
     """One batch of the videos that a run, or an ensemble, is to caption."""
 
     name: str
     number: int
     folders: tuple[Path, ...]
-    state: str  # of the folders: a worker may live longer than a run
+    state: str  # of all that decides captions: a worker may live longer than a run
     video_ids: tuple[str, ...]
 
     @property
@@ -53,15 +54,17 @@ class CaptionShard:
 
     params: Caption
     device: str
+    captions: Path
 
-    def __call__(self, shard: Shard) -> ShardPredictions:
-        opened = _opened(shard.folders, shard.state, self.device)
+    def __call__(self, shard: VideoBatch) -> ShardPredictions:
+        opened = _opened(shard.folders, shard.state, self.device, self.captions)
         generated = caption_videos(
             opened.model,
             opened.source,
             shard.video_ids,
             vocabulary=opened.vocabulary,
-            search=Search.of(self.params),
+            search=_search(shard.folders, shard.state, self.device, self.params, self.captions),
+            first_reading=self.params.first_reading,
             device=self.device,
         )
         geometry = opened.geometry
@@ -70,22 +73,37 @@ class CaptionShard:
 
 
 @lru_cache(maxsize=1)
-def _opened(folders: tuple[Path, ...], state: str, device: str) -> CaptionModel:
+def _opened(folders: tuple[Path, ...], state: str, device: str, captions: Path) -> CaptionModel:
     """Once per worker: it keeps the model from one batch to the next."""
-    if state_of(folders) != state:
+    if state_now(folders, captions) != state:
         named = ", ".join(map(str, folders))
         raise InputError(f"{named}, or its features, changed while it was captioning", hint="run the same command")
     return open_caption_model(folders, device=device)
 
 
-def shards_of(name: str, folders: Sequence[Path], video_ids: Sequence[str]) -> Iterator[Shard]:
+@lru_cache(maxsize=1)
+def _search(folders: tuple[Path, ...], state: str, device: str, params: Caption, captions: Path) -> CaptionSearch:
+    """Once per worker too: a consensus counts the words of all training captions."""
+    opened = _opened(folders, state, device, captions)
+    return chosen_search(
+        params, vocabulary=opened.vocabulary, captions=captions, training=opened.stores, own=opened.stores
+    )
+
+
+def state_now(folders: Sequence[Path], captions: Path) -> str:
+    """The hash of all that captions come from: runs, stores, and the corpus, whose words a consensus counts."""
+    corpus = {path.name: file_sha256(path) for path in sorted(captions.glob("*.json"))}
+    return record_sha256({"runs": state_of(folders), "corpus": corpus})
+
+
+def shards_of(name: str, folders: Sequence[Path], video_ids: Sequence[str], *, captions: Path) -> Iterator[VideoBatch]:
     """At least one, so that a split without videos is captioned too."""
-    state = state_of(folders)
+    state = state_now(folders, captions)
     for number, start in enumerate(range(0, max(1, len(video_ids)), BATCH)):
-        yield Shard(name, number, tuple(folders), state, tuple(video_ids[start : start + BATCH]))
+        yield VideoBatch(name, number, tuple(folders), state, tuple(video_ids[start : start + BATCH]))
 
 
-def worth_it(executor: Executor, shards: Sequence[Shard], *, device: str) -> Executor:
+def worth_it(executor: Executor, shards: Sequence[VideoBatch], *, device: str) -> Executor:
     """This process for a few batches, if it has the device."""
     return executor if len(shards) >= WORTH or not _is_here(device) else InProcess()
 

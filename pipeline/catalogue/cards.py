@@ -22,6 +22,7 @@ class Card(BaseModel):
     about: str
     paper: str = ""  # whose features these are
     licence: str  # of the weights
+    million_parameters: float | None = None  # where a file's size is not in the registry
     params: Extract  # goes into params.yaml as it is
     taps: dict[str, list[int]]  # every output that can be asked for -> shape of one row
     notes: list[str] = []

@@ -7,13 +7,18 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from pipeline.catalogue.any_network import card_of_any
 from pipeline.catalogue.cards import Card, entry_of, read_card, read_cards
 from pipeline.catalogue.families import family_options
 from pipeline.core import Console, UsageError
 from pipeline.params import edit_params, insert, load_params
 from pipeline.weights import availability, is_ready
 
-ANY = "any image network of timm or torchvision, any video network of pytorchvideo or torchvision: docs/extractors.md"
+MEBIBYTES = 4e6 / 2**20  # of a million parameters in float32
+ANY = (
+    "any image network of timm, torchvision or open_clip, any video network of pytorchvideo or torchvision, networks "
+    "of pictures, clips and sound of transformers: docs/extractors.md"
+)
 
 
 def show_cards(console: Console) -> dict[str, Any]:
@@ -35,6 +40,8 @@ def show_card(name: str, console: Console) -> dict[str, Any]:
         ("licence", card.licence),
         ("weights", f"{card.params.weights}: {_state(card)}"),
     ]
+    if size := card.million_parameters:
+        facts += [("size", f"{size:g} million parameters, {size * MEBIBYTES:.0f} MiB")]
     facts += [(f"output {tap}", " x ".join(map(str, shape))) for tap, shape in card.taps.items()]
     facts += [(f"option {key}", _default(value)) for key, value in family_options(card.params.family).items()]
     facts += [("note", note) for note in card.notes]
@@ -45,9 +52,9 @@ def show_card(name: str, console: Console) -> dict[str, Any]:
 
 def add_card(name: str, console: Console) -> dict[str, Any]:
     """Write the card's entry into params.yaml, and say what is to be done next."""
+    name, card = card_of_any(name) or (name, read_card(name))
     if name in load_params().extract:
         raise UsageError(f"params.yaml has an extractor '{name}' already", hint=f"dvc repro extract@{name}")
-    card = read_card(name)
     edit_params(lambda document: insert(document["extract"], name, entry_of(card)))
     state, wanted = _state(card), card.params.weights
     console.say(f"params.yaml: extract.{name} added; weights '{wanted}': {state}")

@@ -9,12 +9,17 @@ from __future__ import annotations
 import importlib
 import inspect
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import extractors
 from pipeline.core import MissingToolError, UsageError
+
+if TYPE_CHECKING:
+    from extractors.base import Takes
 
 GROUP = "framescribe.extractors"
 CONTRACT = ("VERSION", "TAKES", "build")
@@ -38,6 +43,12 @@ def family_options(family: str) -> dict[str, Any]:
     return {name: each.default for name, each in parameters.items() if name not in GIVEN_OTHERWISE}
 
 
+def takes_of(family: str, network: str) -> Takes:
+    """What an extractor is given: most families take one thing; networks of some take different ones."""
+    module = family_module(family)
+    return module.takes_of(network) if hasattr(module, "takes_of") else module.TAKES
+
+
 def can_resize(family: str) -> bool:
     """Whether the family can be told which library makes its frames smaller."""
     return "resize" in inspect.signature(family_module(family).build).parameters
@@ -55,6 +66,20 @@ def code_of(family: str) -> int | str:
     return module.VERSION if home.split(".")[0] == "extractors" else f"{home} {module.VERSION}"
 
 
+def source_folders(family: str) -> list[Path]:
+    """Where the code lies that decides what the family builds: found without importing any of it."""
+    folders = [*map(Path, extractors.__path__), Path(__file__).parents[1]]
+    return folders if find_spec(f"extractors.{family}") else [*folders, *_package_of(_entry_point(family).module)]
+
+
+def _package_of(module: str) -> list[Path]:
+    """A package's folder, or the file of a single module."""
+    spec = find_spec(module.partition(".")[0])
+    if spec is None:
+        return []
+    return [Path(place) for place in spec.submodule_search_locations or [spec.origin or module]]
+
+
 def known_families() -> list[str]:
     """Ours are the modules beside `base`; what they share is in `extractors.parts`."""
     ours = {module.name for module in iter_modules(extractors.__path__) if not module.ispkg} - {"base"}
@@ -67,7 +92,8 @@ def _foreign_module(family: str) -> ModuleType:
         module = point.load()
     except ImportError as error:
         raise MissingToolError(f"the family '{family}' ({point.value}) cannot be imported: {error}") from error
-    lacking = [name for name in CONTRACT if not hasattr(module, name)]
+    by_network = {"TAKES": "takes_of"}
+    lacking = [name for name in CONTRACT if not (hasattr(module, name) or hasattr(module, by_network.get(name, name)))]
     if lacking:
         raise UsageError(f"{point.value} is no extractor family: it lacks {', '.join(lacking)}")
     return module

@@ -1,4 +1,4 @@
-"""The cache of features and exported graphs: its size, and `gc` to make it smaller. Nothing in it is an only copy."""
+"""The cache of features, shards and graphs: its size, and `gc` to make it smaller. Nothing in it is an only copy."""
 
 from __future__ import annotations
 

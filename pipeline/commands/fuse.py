@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pipeline import captioning
+from pipeline import captioning, predictions
 from pipeline.core import Console
 
 
@@ -18,8 +18,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="captioned runs, two or more; RUN+RUN is an ensemble")
     parser.add_argument("--captions", type=Path, default=Path("data/captions"), help="(default: %(default)s)")
     parser.add_argument("--out", type=Path, help="(default: predictions/RUN-or-RUN.json)")
-    parser.add_argument("--epochs", type=int, default=30, help="of the embedding, at most (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="(default: %(default)s)")
+    parser.add_argument(
+        "--epochs",
+        type=int,
+        default=predictions.FUSION["epochs"],
+        help="of the embedding, at most (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=predictions.FUSION["seed"], help="(default: %(default)s)")
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:

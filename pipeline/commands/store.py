@@ -11,20 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import store_tools
-from pipeline.core import Console
+from pipeline.core import Console, add_actions
 
-FORMATS = ("hdf5", "npy", "npz", "webdataset")
+FORMATS = ("hdf5", "lance", "npy", "npz", "parquet", "webdataset")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    shared.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-
-    def action(name: str, text: str) -> argparse.ArgumentParser:
-        return actions.add_parser(name, help=text, description=text, parents=[shared])
-
+    action = add_actions(parser)
     ls = action("ls", "the stores there are, or the videos of one and how each fared")
     ls.add_argument("store", nargs="?", help="a name in features/, or a folder")
     ls.add_argument("--failed", action="store_true", help="failed videos only")
@@ -43,7 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     into.add_argument("source", type=Path)
     into.add_argument("store", help="a name for features/, or a folder")
-    into.add_argument("--tensor", default="features", help="name for arrays that have none (default: features)")
+    into.add_argument(
+        "--tensor",
+        default="",
+        metavar="NAME",
+        help="name for arrays that have none (default, as models read: pool of vectors, features of regions, maps)",
+    )
     into.add_argument("--row-seconds", type=float, default=float("nan"), help="length of a row, if it is known")
     into.add_argument("--suffix", default="", help="ending of the names that is not part of the id, such as _rgb")
     into.add_argument("--scale", type=float, default=1.0, help="factor for all numbers, where rows are very long")

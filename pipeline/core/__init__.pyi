@@ -1,6 +1,6 @@
 from . import atomic as atomic
 from .archives import UNREADABLE as UNREADABLE
-from .arguments import CommandParser as CommandParser
+from .arguments import CommandParser as CommandParser, add_actions as add_actions
 from .atomic import (
     fresh_folder as fresh_folder,
     named_when_full as named_when_full,
@@ -14,7 +14,9 @@ from .cache_dirs import cache_folder as cache_folder, cache_root as cache_root
 from .console import (
     SILENT as SILENT,
     Console as Console,
+    ConsoleWithout as ConsoleWithout,
     Progress as Progress,
+    clock as clock,
     printable as printable,
     printable_lines as printable_lines,
 )
@@ -36,6 +38,7 @@ from .executors import (
     LocalProcesses as LocalProcesses,
     Threads as Threads,
     cores as cores,
+    end_with_parent as end_with_parent,
     shares as shares,
 )
 from .hashing import (
@@ -46,9 +49,12 @@ from .hashing import (
     sealed as sealed,
 )
 from .ids import duplicates as duplicates, named as named
-from .json_file import read_json as read_json, read_json_lines as read_json_lines
+from .json_file import read_json as read_json, read_json_lines as read_json_lines, read_text as read_text
+from .linking import link_file as link_file
 from .malloc import keep_freed_memory as keep_freed_memory
-from .metric_names import NAMES as NAMES, ORDER as ORDER
+from .markdown import markdown_rows as markdown_rows
+from .metric_names import FEWEST_VIDEOS as FEWEST_VIDEOS, NAMES as NAMES, ORDER as ORDER
+from .overlap import in_flight as in_flight, overlaps as overlaps
 from .reasons import TRANSIENT as TRANSIENT, DecodeError as DecodeError
 from .sealed_file import (
     UNSEALED as UNSEALED,
@@ -59,10 +65,13 @@ from .sealed_file import (
     write_sealed_tensors as write_sealed_tensors,
 )
 from .semaphores import claim_semaphores as claim_semaphores
+from .shared_memory import anonymous_memory as anonymous_memory
+from .shell_completion import completion_script as completion_script
 from .stage_inputs import (
     UNGUARDED as UNGUARDED,
     Changes as Changes,
     StageInputs as StageInputs,
+    differences as differences,
     no_changes as no_changes,
     unchanged as unchanged,
 )

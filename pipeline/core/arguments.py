@@ -1,11 +1,11 @@
-"""A command line parser that answers a mistyped command, action or option with the nearest one there is."""
+"""Parsers of the command line: one that answers a mistyped word with the nearest one there is, and actions."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 CHOICE = re.compile(r"invalid choice: '?(?P<wrong>[^']*?)'? \(choose from (?P<known>.*)\)")
@@ -35,3 +35,16 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     names = {name.strip("-"): name for name in known}
     close = difflib.get_close_matches(wrong.strip("-"), names, n=1)
     return f"; did you mean '{names[close[0]]}'?" if close else ""
+
+
+def add_actions(parser: argparse.ArgumentParser) -> Callable[[str, str], argparse.ArgumentParser]:
+    """What adds an action of a command by name and text; --json and --quiet may stand behind it too."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    shared.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+    def action(name: str, text: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=text, description=text, parents=[shared])
+
+    return action

@@ -60,11 +60,14 @@ class _PlainLines:
         now = time.monotonic()
         if self.done >= self.total or now - self.last_line >= PLAIN_INTERVAL:
             self.last_line = now
-            speed = pace(self.done, now - self.started)
-            seconds_left = (self.total - self.done) * (now - self.started) / max(self.done, 1)
-            left = f", {_clock(seconds_left)} left" if self.done < self.total else ""
-            line = f"{self.label}: {self.done}/{self.total} ({speed}{left}) {note}".rstrip()
+            line = f"{self.label}: {self.done}/{self.total}{self._pace(now - self.started)} {note}".rstrip()
             sys.stderr.write(printable(line) + "\n")
+
+    def _pace(self, seconds: float) -> str:
+        if not self.done:
+            return ""  # before the first step nothing is known
+        left = f", {clock((self.total - self.done) * seconds / self.done)} left" if self.done < self.total else ""
+        return f" ({pace(self.done, seconds)}{left})"
 
 
 def _is_number(cell: object) -> bool:
@@ -78,7 +81,7 @@ def pace(done: float, seconds: float) -> str:
     return f"{seconds / done:.1f} s each" if done else "0.0/s"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     hours, rest = divmod(round(seconds), 3600)
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
 
@@ -129,6 +132,17 @@ class Console:
         """The last thing a command does with its summary."""
         if self.as_json:
             sys.stdout.write(json.dumps(summary, indent=2, default=str) + "\n")
+
+
+@dataclass(frozen=True)
+class ConsoleWithout(Console):
+    """Without lines that name a file below `hidden`: nobody can look there when the command is done."""
+
+    hidden: str = ""
+
+    def say(self, text: str) -> None:
+        if self.hidden not in text:
+            super().say(text)
 
 
 def _rich_bar(label: str, total: int) -> Iterator[Progress]:

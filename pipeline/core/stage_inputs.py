@@ -33,7 +33,7 @@ class StageInputs:
 
     def require_unchanged(self, *, published: bool = False) -> None:
         """To be called right before outputs are published; until then nothing of before is touched."""
-        changes = self._changes()
+        changes = self.changes()
         if changes:
             more = f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
             outcome = "what was published is of the inputs before" if published else "nothing was published"
@@ -42,10 +42,8 @@ class StageInputs:
                 hint="run the same command again; what was computed is kept and used where it fits",
             )
 
-    def _changes(self) -> list[str]:
-        now = hashes(self.paths)
-        files = [name for name in sorted({*self.sha256, *now}) if self.sha256.get(name) != now.get(name)]
-        return [*self.values(), *(_told(name, self.sha256, now) for name in files)]
+    def changes(self) -> list[str]:
+        return [*self.values(), *differences(self.sha256, hashes(self.paths))]
 
 
 UNGUARDED = StageInputs()
@@ -71,5 +69,11 @@ def hashes(paths: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def _told(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
+def differences(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The names whose values are other ones, that are new, or that are gone."""
+    same = {name for name in before.keys() & now.keys() if before[name] == now[name]}
+    return [_told(name, before, now) for name in sorted({*before, *now} - same)]
+
+
+def _told(name: str, before: Mapping[str, object], now: Mapping[str, object]) -> str:
     return printable(name) + ("" if name in before and name in now else " is new" if name in now else " is gone")

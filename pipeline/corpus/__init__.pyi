@@ -1,4 +1,10 @@
-from .corpus import Corpus as Corpus, read_corpus as read_corpus, write_corpus as write_corpus
+from .corpus import (
+    Corpus as Corpus,
+    read_corpus as read_corpus,
+    references_sha256 as references_sha256,
+    told_subset as told_subset,
+    write_corpus as write_corpus,
+)
 from .vocabulary import (
     BOS as BOS,
     EOS as EOS,
@@ -6,6 +12,7 @@ from .vocabulary import (
     SPECIALS as SPECIALS,
     UNK as UNK,
     Vocabulary as Vocabulary,
+    count_words as count_words,
     read_vocabulary as read_vocabulary,
     tokenize as tokenize,
     write_vocabulary as write_vocabulary,

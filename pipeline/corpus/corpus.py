@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +22,7 @@ class Corpus:
     captions: dict[str, list[str]]  # video id -> sentences as the data set has them
     slices: dict[str, str] = field(default_factory=dict)  # video id -> label of a group that is scored apart
     categories: dict[str, str] = field(default_factory=dict)  # video id -> class of the whole video
+    moved: dict[str, str] = field(default_factory=dict)  # video id -> the split that its annotations put it in
 
     def references(self, split: str) -> dict[str, list[str]]:
         return {video_id: self.captions[video_id] for video_id in self.splits[split]}
@@ -28,8 +32,15 @@ class Corpus:
         return [caption for captions in self.references(split).values() for caption in captions]
 
 
+def references_sha256(references: Mapping[str, Sequence[str]]) -> str:
+    """Of videos and what was said of them, in plain ASCII: a caption may hold half a character, which has no bytes."""
+    text = json.dumps({video: list(texts) for video, texts in references.items()}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def write_corpus(folder: Path, corpus: Corpus) -> None:
-    write_sealed_json(folder / FILE, vars(corpus))
+    written = {name: value for name, value in vars(corpus).items() if value or name != "moved"}
+    write_sealed_json(folder / FILE, written)
 
 
 def read_corpus(folder: Path) -> Corpus:
@@ -39,3 +50,10 @@ def read_corpus(folder: Path) -> Corpus:
         return TypeAdapter(Corpus).validate_python(record)
     except ValidationError as error:
         raise DamageError(f"{folder / FILE} cannot be read: {error}", hint=AGAIN) from error
+
+
+def told_subset(*, share: float, seed: int, moved: int, videos: int) -> str:
+    return (
+        f"a subset: {moved} of {videos} videos are in another split than the annotations say"
+        f" (share {share:g}, seed {seed}); its scores cannot be compared with those of the whole data set"
+    )

@@ -20,6 +20,12 @@ def tokenize(caption: str) -> list[str]:
     return re.sub(r"[^a-z0-9' ]", " ", caption.lower()).split()
 
 
+def count_words(captions: Iterable[str]) -> dict[str, int]:
+    """Most frequent first, equal counts in alphabetical order."""
+    counts = Counter(word for caption in captions for word in tokenize(caption))
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     words: tuple[str, ...]  # a word's place is its number; the four special words come first
@@ -32,10 +38,9 @@ class Vocabulary:
 
     @classmethod
     def build(cls, training_captions: Iterable[str], *, min_count: int = 1) -> Vocabulary:
-        """Most frequent first, equal counts in alphabetical order: the same captions give the same numbers."""
-        counts = Counter(word for caption in training_captions for word in tokenize(caption))
-        kept = sorted((word for word in counts if counts[word] >= min_count), key=lambda word: (-counts[word], word))
-        return cls(words=(*SPECIALS, *kept))
+        """The same captions give the same numbers."""
+        counts = count_words(training_captions)
+        return cls(words=(*SPECIALS, *(word for word, count in counts.items() if count >= min_count)))
 
     def __len__(self) -> int:
         return len(self.words)

@@ -16,12 +16,13 @@ from pipeline.core import (
     unchanged,
     write_sealed_json,
 )
-from pipeline.corpus import Corpus, Vocabulary, tokenize, write_corpus, write_vocabulary
+from pipeline.corpus import Corpus, Vocabulary, tokenize, told_subset, write_corpus, write_vocabulary
 from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import Match, match_videos, require_match
+from pipeline.datasets.subset import fill_empty_splits, moved
 from pipeline.index import read_index
-from pipeline.params import Assemble, Dataset
+from pipeline.params import Assemble, Dataset, Subset
 from pipeline.store import MANIFEST, VideoFeatures, open_store, rows_of, write_store
 
 CATEGORIES = Path("features/category")
@@ -62,16 +63,18 @@ def _assembled(
     good, bad = _in_store(store) if store else _in_index(index)
     match = match_videos(annotations, [*good, *bad])
     where = f"{dataset.annotations} and {store or index}"
-    require_match(match, annotations, unmatched=dataset.unmatched, where=where)
+    require_match(match, annotations, dataset=dataset, where=where)
     unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in bad]
     _allow_unusable(unusable, max_failed=max_failed, console=console)
-    corpus = _corpus(annotations, match, unusable=set(unusable))
+    corpus = _corpus(annotations, match, unusable=set(unusable), subset=dataset.subset)
     vocabulary = Vocabulary.build(corpus.sentences("train"), min_count=params.min_count)
     statistics = _statistics(corpus, vocabulary, max_words=params.max_words) | {
         "captions_without_video": len(match.without_video),
         "videos_without_captions": len(match.without_captions),
         "could_not_be_decoded": len(unusable),
     }
+    if dataset.subset:
+        statistics["subset"] = {**dataset.subset.model_dump(), "moved": len(corpus.moved)}
     return corpus, statistics, vocabulary
 
 
@@ -114,11 +117,12 @@ def _allow_unusable(ids: list[str], *, max_failed: int, console: Console) -> Non
         console.say(f"left out, could not be decoded ({len(ids)}): {named(ids)}")
 
 
-def _corpus(annotations: Annotations, match: Match, *, unusable: set[str]) -> Corpus:
+def _corpus(annotations: Annotations, match: Match, *, unusable: set[str], subset: Subset | None) -> Corpus:
     """Only usable videos, under the ids of the index, with the sentences that have a word in them."""
 
     usable = {id_: file for id_, file in match.files.items() if id_ not in unusable}
-    splits = {split: [id_ for id_ in ids if id_ in usable] for split, ids in annotations.splits.items()}
+    own = {split: [id_ for id_ in ids if id_ in usable] for split, ids in annotations.splits.items()}
+    splits = fill_empty_splits(own, subset) if subset else own
     if not (splits["train"] and splits["val"]):
         raise InputError("no train or no val video could be decoded", hint="look at quarantine.jsonl in the index")
     chosen = [id_ for ids in splits.values() for id_ in ids]
@@ -129,6 +133,7 @@ def _corpus(annotations: Annotations, match: Match, *, unusable: set[str]) -> Co
         captions=captions,
         slices={usable[id_]: annotations.slices[id_] for id_ in chosen if id_ in annotations.slices},
         categories={usable[id_]: annotations.categories[id_] for id_ in chosen if id_ in annotations.categories},
+        moved={usable[id_]: split for id_, split in moved(own, splits).items()},
     )
 
 
@@ -168,6 +173,9 @@ def _show(statistics: dict[str, Any], console: Console) -> None:
     rows = [[split, *(found[column] for column in columns)] for split, found in statistics["splits"].items()]
     console.table(["split", *(column.replace("_", " ") for column in columns)], rows)
     console.say(f"vocabulary: {statistics['vocabulary']} words")
+    if "subset" in statistics:
+        videos = sum(found["videos"] for found in statistics["splits"].values())
+        console.say(told_subset(**statistics["subset"], videos=videos))
     for problem in ("captions_without_video", "videos_without_captions"):
         if statistics[problem]:
             console.say(f"left out, {problem.replace('_', ' ')}: {statistics[problem]}")

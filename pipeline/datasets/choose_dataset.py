@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline.core import Console
+from pipeline.corpus import told_subset
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import match_videos, require_match
+from pipeline.datasets.plain_folder import FILL_IN, has_captions, write_empty_table
+from pipeline.datasets.subset import fill_empty_splits, moved
 from pipeline.decoding import find_videos
-from pipeline.params import PARAMS_FILE, Dataset, edit_params, insert
+from pipeline.params import PARAMS_FILE, Dataset, Subset, edit_params, insert
 from pipeline.remote import SUFFIX, is_url, write_listing
 
+Splits = Mapping[str, Sequence[str]]
 
-def use_dataset(values: dict[str, str], console: Console) -> dict[str, Any]:
+
+def use_dataset(values: dict[str, Any], console: Console) -> dict[str, Any]:
     """Check the data set, then rewrite its section of params.yaml; of videos at a URL a list is written."""
     chosen = {**values, "videos": _listed(values["videos"], Path(f"{values['name']}{SUFFIX}"), console)}
-    summary = show_dataset(Dataset.model_validate(chosen), console)
+    dataset = Dataset.model_validate(chosen)
+    if dataset.name == "folder" and _is_without_captions(dataset, console):
+        summary: dict[str, Any] = {"dataset": dataset.model_dump(), "files": len(find_videos(dataset.videos))}
+        next_step = f"dvc repro extract makes features; to train, {FILL_IN} of {dataset.annotations}, then dvc repro"
+    else:
+        summary, next_step = show_dataset(dataset, console), "dvc repro"
     _rewrite(chosen)
-    console.say(f"{PARAMS_FILE}: dataset is now {chosen['name']}; next: dvc repro")
+    console.say(f"{PARAMS_FILE}: dataset is now {chosen['name']}; next: {next_step}")
     return summary
+
+
+def _is_without_captions(dataset: Dataset, console: Console) -> bool:
+    """Features need none. The graph follows the file, so it must be there: a line for every video."""
+    table = Path(dataset.annotations)
+    if not table.exists():
+        videos = find_videos(dataset.videos)
+        write_empty_table(table, videos)
+        console.say(f"{table}: written, a line for each of {len(videos)} videos, without captions")
+    return not has_captions(table)
 
 
 def show_dataset(dataset: Dataset, console: Console) -> dict[str, Any]:
@@ -28,13 +49,22 @@ def show_dataset(dataset: Dataset, console: Console) -> dict[str, Any]:
     annotations = load_annotations(dataset)
     match = match_videos(annotations, files)
     where = f"{dataset.annotations} and {dataset.videos}"
-    require_match(match, annotations, unmatched=dataset.unmatched, where=where)
-    counts = {
-        split: {**count, "with_file": sum(id_ in match.files for id_ in annotations.splits[split])}
-        for split, count in annotations.counts.items()
-    }
+    require_match(match, annotations, dataset=dataset, where=where)
+    present = {split: [id_ for id_ in ids if id_ in match.files] for split, ids in annotations.splits.items()}
+    counts = {split: {**count, "with_file": len(present[split])} for split, count in annotations.counts.items()}
+    if dataset.subset:
+        used = fill_empty_splits(present, dataset.subset)
+        for split, ids in used.items():
+            counts[split]["used"] = len(ids)
     _show(dataset, counts, left_over="" if match.complete else match.problem, console=console)
+    if dataset.subset:
+        _say_subset(dataset.subset, present, used, console)
     return {"dataset": dataset.model_dump(), "files": len(files), "splits": counts}
+
+
+def _say_subset(subset: Subset, own: Splits, used: Splits, console: Console) -> None:
+    videos = sum(map(len, used.values()))
+    console.say(told_subset(**subset.model_dump(), moved=len(moved(own, used)), videos=videos))
 
 
 def _listed(videos: str, listing: Path, console: Console) -> str:
@@ -47,22 +77,26 @@ def _listed(videos: str, listing: Path, console: Console) -> str:
 
 
 def _show(dataset: Dataset, counts: dict[str, dict[str, int]], *, left_over: str, console: Console) -> None:
-    console.say("\n".join(f"{key:<12} {value}" for key, value in dataset.model_dump().items()))
-    rows = [[split, count["videos"], count["with_file"], count["captions"]] for split, count in counts.items()]
-    console.table(["split", "videos", "with a file", "captions"], rows)
+    console.say("\n".join(f"{key:<12} {value}" for key, value in dataset.model_dump(exclude_none=True).items()))
+    names = {"videos": "videos", "with_file": "with a file", "used": "used", "captions": "captions"}
+    columns = {key: name for key, name in names.items() if key in counts["train"]}
+    rows = [[split, *(count[key] for key in columns)] for split, count in counts.items()]
+    console.table(["split", *columns.values()], rows)
     if left_over:
         console.say(f"left out: {left_over}")
-    if not counts["test"]["videos"]:
+    if not counts["test"].get("used", counts["test"]["videos"]):
         console.say("there are no test captions: set caption.split to val in params.yaml")
 
 
-def _rewrite(values: dict[str, str]) -> None:
+def _rewrite(values: dict[str, Any]) -> None:
     """Change only the values of the dataset section; comments and all other sections stay."""
 
     def change(document: Any) -> None:
         section = document["dataset"]
         for key, value in values.items():
-            if key in section:
+            if key in section and value is None:
+                del section[key]
+            elif key in section:
                 section[key] = value
             elif value != Dataset.model_fields[key].default:
                 insert(section, key, value)

@@ -11,8 +11,11 @@ from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.msrvtt import load_msrvtt
 from pipeline.datasets.msvd import load_msvd
 from pipeline.datasets.mvad import load_mvad
+from pipeline.datasets.plain_folder import load_plain_folder
 from pipeline.datasets.vatex import load_vatex
 from pipeline.params import Dataset
+
+SUBSET = "`framescribe dataset use ... --subset` fills it from the others"
 
 # data set → split rule → how its annotations are read
 LOADERS: dict[str, dict[str, Callable[[Path], Annotations]]] = {
@@ -21,7 +24,10 @@ LOADERS: dict[str, dict[str, Callable[[Path], Annotations]]] = {
     "msvd": {"standard": load_msvd},
     "vatex": {"standard": load_vatex},
     "mvad": {"standard": load_mvad},
+    "folder": {"standard": load_plain_folder},
 }
+
+WITH_CLASSES = ("demo", "msrvtt")  # whose annotations may give each video a class
 
 
 def load_annotations(dataset: Dataset) -> Annotations:
@@ -39,6 +45,6 @@ def load_annotations(dataset: Dataset) -> Annotations:
         )
     annotations = rules[dataset.split](path)
     for split in ("train", "val"):  # val chooses the epoch; only test may be absent
-        if not annotations.splits[split]:
-            raise InputError(f"{path}: there is no {split} video under the split rule '{dataset.split}'")
+        if not (annotations.splits[split] or dataset.subset):
+            raise InputError(f"{path}: there is no {split} video under the split rule '{dataset.split}'", hint=SUBSET)
     return annotations

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pipeline.core import InputError, named
 from pipeline.datasets.annotations import Annotations
+from pipeline.datasets.subset import require_enough
+from pipeline.params import Dataset
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,21 @@ def match_videos(annotations: Annotations, ids_of_files: Collection[str]) -> Mat
     )
 
 
-def require_match(match: Match, annotations: Annotations, *, unmatched: str, where: str) -> None:
-    """Nothing left over on either side, unless `dataset.unmatched` is `ignore`; then something to train with."""
-    if unmatched == "error" and not match.complete:
+def require_match(match: Match, annotations: Annotations, *, dataset: Dataset, where: str) -> None:
+    """Nothing left over on either side, unless params allow it; then something to train with."""
+    if dataset.whole and not match.complete:
         raise InputError(
             f"{where}: {match.problem}",
             hint="add or remove files, or leave them out with `framescribe dataset use ... --unmatched ignore`"
-            " (dataset.unmatched in params.yaml)",
+            " (dataset.unmatched in params.yaml), or with --subset, which also fills a split that has no video",
         )
+    present = {split: sum(id_ in match.files for id_ in ids) for split, ids in annotations.splits.items()}
+    if dataset.subset:
+        require_enough(sum(present.values()))
+        return
     for split in ("train", "val"):
-        if not any(id_ in match.files for id_ in annotations.splits[split]):
-            raise InputError(f"{where}: no {split} video has a file; {match.problem}")
+        if not present[split]:
+            raise InputError(
+                f"{where}: no {split} video has a file; {match.problem}",
+                hint="use what is there: `framescribe dataset use ... --subset` fills that split from the others",
+            )

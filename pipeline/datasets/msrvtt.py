@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.core import InputError, duplicates, named
-from pipeline.datasets.annotations import UNUSED, Annotations, build_annotations
+from pipeline.datasets.annotations import OWN_NAMES, UNUSED, Annotations, build_annotations
 from pipeline.datasets.sources import first_file, read_records, required_file
 
 TRAIN_VAL = ("train_val_videodatainfo.json", "train_val_videodatainfo.json.zip", "train_val_annotation.zip")
@@ -19,7 +19,6 @@ MEMBERS = tuple(name for name in TRAIN_VAL + TEST + ALL if name.endswith(".json"
 
 TRAIN_END, VAL_END, TEST_END = 6513, 7010, 10_000  # half-open ranges of the 2016 split
 DUALAFR_TRAIN_END = 5513  # the last 1,000 of the original training videos are the test videos
-OWN_NAMES = {"train": "train", "validate": "val", "val": "val", "test": "test"}
 
 
 class AnnotatedVideo(BaseModel):

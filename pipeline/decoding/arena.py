@@ -5,22 +5,15 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import tempfile
 import weakref
 from collections import deque
 
 import numpy as np
 
+from pipeline.core import anonymous_memory
+
 SLOTS_BYTES = 8 << 20  # in flight: what stays in a cache is written faster than what does not
 FEWEST_SLOTS, MOST_SLOTS = 4, 32
-
-
-def anonymous_memory() -> int:
-    """A descriptor of memory that has no name, so that nothing is left behind whoever dies."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("framescribe")
-    with tempfile.TemporaryFile() as file:  # systems without memfd
-        return os.dup(file.fileno())
 
 
 def slots_for(frame_bytes: int) -> int:

@@ -11,18 +11,18 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pipeline.core import DecodeError
-from pipeline.decoding import decord, pyav
+from pipeline.decoding import pyav, torchcodec
 from pipeline.decoding.arena import slot_views
 from pipeline.decoding.audio import Sound
 from pipeline.decoding.channel import Channel
-from pipeline.decoding.examine import examine
+from pipeline.decoding.examine import JUDGED, examine
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import OpenedFile, opened
 
@@ -62,7 +62,7 @@ class Session:
 
 def examine_video(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     with session.file(request) as file:
-        yield from examine(file, limits=_limits(request), beat=session.beat)
+        yield from examine(file, backend=request["backend"], limits=_limits(request), beat=session.beat)
 
 
 def send_frames(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -135,7 +135,16 @@ def send_audio(session: Session, request: dict[str, Any]) -> Iterator[dict[str, 
     yield {"found": sound.found, "samples": count, "start": sound.start or 0.0, "failures": len(sound.failures)}
 
 
-OPERATIONS: dict[str, Operation] = {"examine": examine_video, "frames": send_frames, "audio": send_audio}
+def tell_build(_: Session, __: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"build": torchcodec.build()}
+
+
+OPERATIONS: dict[str, Operation] = {
+    "examine": examine_video,
+    "frames": send_frames,
+    "audio": send_audio,
+    "build": tell_build,
+}
 
 
 def serve(channel: Channel, *, memory: int, operations: dict[str, Operation]) -> None:
@@ -181,8 +190,10 @@ def _failure(error: Exception, *, path: str) -> DecodeError:
 
 
 def _frames(file: OpenedFile, request: dict[str, Any]) -> Iterator[np.ndarray | None]:
-    if request["backend"] == "decord":
-        return decord.read(file, wanted=request["wanted"], threads=request["threads"])
+    if request["build"] and (here := torchcodec.build()) != request["build"]:
+        raise DecodeError("unsupported", f"'{file.path}' was judged with torchcodec {request['build']}, here is {here}")
+    if request["backend"] in JUDGED:
+        return JUDGED[request["backend"]](file, wanted=request["wanted"], threads=request["threads"])
     return pyav.read(file, wanted=request["wanted"], limits=_limits(request), threads=request["threads"])
 
 
@@ -208,6 +219,9 @@ def main(operations: dict[str, Operation] = OPERATIONS) -> None:
     wire, memory, max_memory_mb, lifeline = (int(argument) for argument in sys.argv[1:5])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the channel
     _end_with_parent(lifeline)
+    if "torchcodec" in sys.argv[5:]:  # before the limit, for torch reserves much address space
+        with suppress(DecodeError):  # the request that needs it says so
+            torchcodec.build()
     _limit_memory(max_memory_mb)
     serve(Channel(socket.socket(fileno=wire), takes_files=True), memory=memory, operations=operations)
 

@@ -1,4 +1,4 @@
-"""Examining a video: PyAV decodes every frame once, then decord must show the same pixels to be trusted."""
+"""Examining a video: PyAV decodes every frame once, then another backend must show the same pixels to be trusted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.core import DecodeError
-from pipeline.decoding import decord, pyav
+from pipeline.decoding import decord, pyav, torchcodec
 from pipeline.decoding.audio import Sound
 from pipeline.decoding.container import opened_container, stated_end, video_stream
 from pipeline.decoding.limits import Limits
@@ -21,32 +21,41 @@ READ_AHEAD_BYTES = 512 << 20  # decord may hold a whole decoded video in memory:
 FALLBACK_RATE = 25.0  # frames per second when neither times nor the header give any
 
 Beat = Callable[[], None]
+JUDGED = {"decord": decord.read, "torchcodec": torchcodec.read}
 
 
-def examine(file: OpenedFile, *, limits: Limits, beat: Beat) -> Iterator[dict[str, Any]]:
+def examine(file: OpenedFile, *, backend: str, limits: Limits, beat: Beat) -> Iterator[dict[str, Any]]:
     """First PyAV's facts, then the backend: a decoder that dies over the second has not lost the first."""
-    facts, digests = examine_with_pyav(file, limits=limits, beat=beat)
+    facts, digests = examine_with_pyav(file, limits=limits, beat=beat, digested=backend in JUDGED)
     yield {"facts": facts}
-    objection = _objection(facts)
-    yield {"trying": "decord"} if not objection else {"backend": "pyav", "why": objection}
+    objection = _objection(facts, backend)
+    yield {"trying": backend} if not objection else {"backend": "pyav", "why": objection}
     if not objection:
-        difference = compare_decord(file, digests=digests, beat=beat)
-        yield {"backend": "pyav" if difference else "decord", "why": difference or "equals PyAV on every frame"}
+        difference = compare(file, backend, digests=digests, beat=beat)
+        yield {"backend": "pyav" if difference else backend, "why": difference or "equals PyAV on every frame"}
 
 
-def examine_with_pyav(file: OpenedFile, *, limits: Limits, beat: Beat) -> tuple[dict[str, Any], list[int]]:
-    """What PyAV finds by decoding everything: JSON-ready facts, and a checksum of every frame's pixels."""
+def examine_with_pyav(
+    file: OpenedFile, *, limits: Limits, beat: Beat, digested: bool = True
+) -> tuple[dict[str, Any], list[int]]:
+    """What PyAV finds by decoding everything: JSON-ready facts, and a checksum of every frame's pixels.
+
+    Without checksums only the first picture of each pixel format becomes RGB: whether that can be done is a fact too.
+    """
     tally = pyav.Tally()
     stamps: list[float | None] = []  # presentation times (PTS)
     digests: list[int] = []
     broken = 0
     converter: pyav.RgbConverter | None = None
+    formats: set[str] = set()  # seen as RGB
     with opened_container(file) as container:
         stream = video_stream(container, path=file.path, limits=limits)
         for frame in pyav.frames_in_order(container, stream, path=file.path, threads=1, tally=tally):
             converter = converter or pyav.RgbConverter(pyav.turn_of(frame), frame.width, frame.height)
-            pixels = converter.rgb(frame)
-            digests.append(_digest(pixels))
+            if digested or frame.format.name not in formats:
+                formats.add(frame.format.name)
+                pixels = converter.rgb(frame)
+                digests += [_digest(pixels)] if digested else []
             stamps.append(frame.time)
             broken += bool(frame.is_corrupt)
             beat()
@@ -76,27 +85,34 @@ def examine_audio(file: OpenedFile, *, start: float, beat: Beat) -> dict[str, An
     return facts | {"audio_failures": len(sound.failures)}
 
 
-def compare_decord(file: OpenedFile, *, digests: list[int], beat: Beat) -> str:
-    """How decord's frames differ from PyAV's; nothing when every pixel of every frame is equal."""
+def compare(file: OpenedFile, backend: str, *, digests: list[int], beat: Beat) -> str:
+    """How a backend's frames differ from PyAV's; nothing when every pixel of every frame is equal."""
     seen = 0
     try:
-        for number, pixels in enumerate(decord.read(file, wanted=list(range(len(digests) + 1)), threads=1)):
+        for number, pixels in enumerate(JUDGED[backend](file, wanted=list(range(len(digests) + 1)), threads=1)):
             beat()
             if number >= len(digests):
-                return f"decord shows more frames than the {len(digests)} there are"
+                return f"{backend} shows more frames than the {len(digests)} there are"
             if pixels is None or pixels.ndim != 3 or _digest(pixels) != digests[number]:
-                return f"decord shows other pixels in frame {number}"
+                return f"{backend} shows other pixels in frame {number}"
             seen = number + 1
     except DecodeError as error:
         return error.message.replace(f" '{file.path}'", "")
-    return "" if seen == len(digests) else f"decord shows {seen} frames of {len(digests)}"
+    return "" if seen == len(digests) else f"{backend} shows {seen} frames of {len(digests)}"
 
 
-def _objection(facts: dict[str, Any]) -> str:
-    """Why decord is not even tried: each of these made it hang, abort, invent frames or fill the memory."""
-    frames = facts["frames"]
+def _objection(facts: dict[str, Any], backend: str) -> str:
+    """Why PyAV reads and nothing else is tried."""
+    if backend not in JUDGED:
+        return "decode.backend is pyav"
     if facts["failures"] or facts["corrupt_packets"] or facts["corrupt_frames"]:
         return "the file is damaged"
+    return _objection_to_decord(facts) if backend == "decord" else ""
+
+
+def _objection_to_decord(facts: dict[str, Any]) -> str:
+    """Each of these made it hang, abort, invent frames or fill the memory."""
+    frames = facts["frames"]
     if facts["packets"] != frames:
         return f"{facts['packets']} packets give {frames} frames: decord hangs or invents frames"
     if facts["header"] > 2 * frames:

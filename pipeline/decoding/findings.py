@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.decoding.backends import build_of
 from pipeline.index import VideoRow
 
 # seconds by which a whole file may end before what it states of the picture, and of everything in it
@@ -41,6 +42,7 @@ def row_from(facts: dict[str, Any], *, video_id: str, path: str, sha256: str) ->
         audio_start=facts["audio_start"],
         audio_end=facts["audio_end"],
         audio_peak=facts["audio_peak"],
+        build=build_of(facts["backend"]),
     )
 
 

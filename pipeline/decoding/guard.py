@@ -25,7 +25,7 @@ from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import OpenedFile
 
 PROGRAM = (sys.executable, "-m", "pipeline.decoding.child")
-START_SECONDS = 60.0  # a loaded machine may take long to import the libraries
+START_SECONDS = 180.0  # a loaded machine may take long to import the libraries
 MOST_IDLE = 8  # children kept for the next video
 # Frames are a few megabytes each: glibc would give each one back to the kernel and fault it in again
 ALLOCATOR = {
@@ -41,8 +41,9 @@ GONE_SECONDS = 10.0  # a killed child that waits for a drive, a debugger or a st
 class Guard:
     """One child process. Every way it can go wrong becomes a DecodeError, after which it is gone (`alive` is False)."""
 
-    def __init__(self, *, limits: Limits, program: Sequence[str] = ()) -> None:
+    def __init__(self, *, limits: Limits, program: Sequence[str] = (), backend: str = "") -> None:
         self.limits = limits
+        self.backend = backend
         self.arena = Arena()
         self.alive = True
         self._killed = False
@@ -52,7 +53,13 @@ class Guard:
         self._channel = Channel(parent_end)
         lifeline, self._lifeline = os.pipe()  # its end in the child signals the death of this process
         self._process = _spawn(
-            program or PROGRAM, child_end, self.arena.descriptor, limits, lifeline=lifeline, errors=self._errors
+            program or PROGRAM,
+            child_end,
+            self.arena.descriptor,
+            limits,
+            lifeline=lifeline,
+            errors=self._errors,
+            backend=backend,
         )
         os.close(lifeline)
         child_end.close()
@@ -183,10 +190,11 @@ class _Idle:
         self._owner = os.getpid()
         self._guards: list[Guard] = []
 
-    def take(self, limits: Limits) -> Guard | None:
+    def take(self, limits: Limits, backend: str) -> Guard | None:
         with self._lock:
             self._forget_inherited()
-            match = next((guard for guard in self._guards if guard.limits == limits and guard.waits()), None)
+            fitting = (guard for guard in self._guards if guard.limits == limits and guard.backend == backend)
+            match = next((guard for guard in fitting if guard.waits()), None)
             if match is not None:
                 self._guards.remove(match)
             return match
@@ -216,9 +224,13 @@ atexit.register(_idle.close)
 
 
 @contextmanager
-def borrowed_guard(limits: Limits) -> Iterator[Guard]:
-    """A child of one's own for a while: an idle one if there is one, a new one if not."""
-    guard = _idle.take(limits) or Guard(limits=limits)
+def borrowed_guard(limits: Limits, *, backend: str = "") -> Iterator[Guard]:
+    """A child of one's own for a while: an idle one if there is one, a new one if not.
+
+    One for `torchcodec` loads it when it starts; all others are of one kind.
+    """
+    wanted = backend if backend == "torchcodec" else ""
+    guard = _idle.take(limits, wanted) or Guard(limits=limits, backend=wanted)
     try:
         yield guard
     finally:
@@ -240,11 +252,18 @@ def kill_all() -> None:
 
 
 def _spawn(
-    program: Sequence[str], wire: socket.socket, memory: int, limits: Limits, *, lifeline: int, errors: Any
+    program: Sequence[str],
+    wire: socket.socket,
+    memory: int,
+    limits: Limits,
+    *,
+    lifeline: int,
+    errors: Any,
+    backend: str,
 ) -> subprocess.Popen[bytes]:
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
-    arguments = [*program, str(wire.fileno()), str(memory), str(limits.max_memory_mb), str(lifeline)]
+    arguments = [*program, str(wire.fileno()), str(memory), str(limits.max_memory_mb), str(lifeline), backend]
     return subprocess.Popen(
         arguments,
         pass_fds=(wire.fileno(), memory, lifeline),

@@ -19,8 +19,8 @@ from pipeline.index import VideoRow
 from pipeline.remote import at_hand
 
 DEFAULT_LIMITS = Limits()
-DENSE = 2  # decord reads at least every second frame; it converts all it passes, PyAV only the wanted ones
-_DECORD_FAULTS = frozenset({"crash", "timeout", "memory", "no-frames", "unsupported"})
+DENSE = 2  # a judged backend reads at least every second frame; it converts all it passes, PyAV only the wanted ones
+_FAULTS = frozenset({"crash", "timeout", "memory", "no-frames", "unsupported"})
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,23 @@ class Audio:
     warnings: tuple[str, ...] = ()
 
 
-def inspect_video(path: str, *, limits: Limits = DEFAULT_LIMITS, file: OpenedFile | None = None) -> dict[str, Any]:
+def inspect_video(
+    path: str, *, limits: Limits = DEFAULT_LIMITS, file: OpenedFile | None = None, backend: str = "decord"
+) -> dict[str, Any]:
     """Facts from decoding a file completely, with `backend` and `why`; a DecodeError when it cannot be used.
 
     Here and below, `file` is what `path` was opened as before: for a caller who must know which bytes were read.
     """
     facts: dict[str, Any] = {}
     try:
-        with _given_or_opened(file, path) as here, borrowed_guard(limits) as guard:
-            for message in guard.request("examine", path=here.path, file=here):
+        with _given_or_opened(file, path) as here, borrowed_guard(limits, backend=backend) as guard:
+            for message in guard.request("examine", path=here.path, file=here, backend=backend):
                 facts |= message.pop("facts", {}) | message
     except DecodeError as error:
         if facts.pop("trying", None) is None:  # PyAV itself failed
             raise
         # a fault may be the machine's, so it is not for the cache to keep
-        facts |= {"backend": "pyav", "why": f"decord failed ({error.reason})", "fault": error.reason}
+        facts |= {"backend": "pyav", "why": f"{backend} failed ({error.reason})", "fault": error.reason}
     facts.pop("trying", None)
     return facts
 
@@ -64,7 +66,7 @@ def read_frames(
 ) -> Iterator[np.ndarray]:
     """uint8 RGB (H, W, 3) of the frames in `indices`: sorted, each once, from the backend the index chose.
 
-    A sparse list is PyAV's even where the index chose decord: the pixels are equal, and it is faster. Should decord
+    A sparse list is PyAV's whatever the index chose: the pixels are equal, and it is faster. Should the backend
     fail on a video that it once read rightly, PyAV goes on. `threads` is the decoder's own, 0 for as many as it likes;
     damaged videos are read with one, as they were judged.
     """
@@ -79,7 +81,7 @@ def read_frames(
                 given += 1
                 yield frame
         except DecodeError as error:
-            if backend != "decord" or error.reason not in _DECORD_FAULTS:
+            if backend == "pyav" or error.reason not in _FAULTS:
                 raise
             yield from _frames(here, row, wanted[given:], backend="pyav", limits=limits, threads=threads)
 
@@ -103,7 +105,7 @@ def _frames(
         return
     shape = (row.height, row.width, 3)
     given = 0
-    with borrowed_guard(limits) as guard:
+    with borrowed_guard(limits, backend=backend) as guard:
         region = guard.arena.place(slots=slots_for(math.prod(shape)), slot_bytes=math.prod(shape))
         messages = guard.request(
             "frames",
@@ -111,6 +113,7 @@ def _frames(
             file=file,
             region=region,
             backend=backend,
+            build=row.build if backend == row.backend else "",
             wanted=wanted,
             threads=1 if row.lost or _is_damaged(row) else threads,
             shape=shape,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
 
 from pipeline.core import InputError, printable
@@ -50,7 +51,7 @@ def _below(place: VideoPlace, *, hint: str) -> Sequence[VideoPlace]:
         return [url for url in read_listing(place) if _may_be_video(PurePosixPath(url))]
     if not os.path.lexists(place):
         raise InputError(f"there is no '{place}'", hint=hint)
-    return sorted(_walk(place, seen=set())) if place.is_dir() else [place]
+    return sorted(_walk(place, seen=set()), key=attrgetter("parts")) if place.is_dir() else [place]
 
 
 def _walk(folder: Path, *, seen: set[tuple[int, int]]) -> Iterator[Path]:
@@ -59,7 +60,7 @@ def _walk(folder: Path, *, seen: set[tuple[int, int]]) -> Iterator[Path]:
     if (status.st_dev, status.st_ino) in seen:
         return
     seen.add((status.st_dev, status.st_ino))
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir(), key=attrgetter("name")):
         if path.is_dir() and not path.name.startswith("."):
             yield from _walk(path, seen=seen)
         elif _may_be_video(path):

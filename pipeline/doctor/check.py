@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from pipeline.core import FramescribeError
 
 SETUP = "make setup"  # mends whatever is not installed
 
@@ -17,3 +20,15 @@ class Check:
     detail: str
     blocks: str = ""
     fix: str = ""
+
+
+def guarded(name: str, look: Callable[[], list[Check]]) -> list[Check]:
+    """A package that cannot be imported, or a file that cannot be read, is a finding and not a crash."""
+    try:
+        return look()
+    except ImportError as error:
+        return [Check(name=name, state="missing", detail=str(error), blocks="the whole graph", fix=SETUP)]
+    except FramescribeError as error:
+        return [Check(name=name, state="missing", detail=error.message, blocks="the whole graph", fix=error.hint)]
+    except OSError as error:
+        return [Check(name=name, state="missing", detail=f"cannot be looked at: {error}", blocks="unknown")]

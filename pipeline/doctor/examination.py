@@ -5,25 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from pipeline.core import FramescribeError
-from pipeline.doctor import machine, project
-from pipeline.doctor.check import SETUP, Check
+from pipeline.doctor import graph, machine, project
+from pipeline.doctor.check import SETUP, Check, guarded
+from pipeline.doctor.probes import ProbeResult, run_probe
+
+PLANNING = 600.0  # seconds for building every network and model of params.yaml without its numbers
 
 
 def examine() -> list[Check]:
-    """Every check, in the order of the graph. They run side by side, for they mostly wait for imports."""
-    return _side_by_side(
-        ("python", machine.check_python),
-        ("packages", machine.check_packages),
-        ("torch", machine.check_torch),
-        ("dvc", machine.check_dvc),
-        ("decoders", machine.check_decoders),
-        ("java", machine.check_java),
-        ("params.yaml", project.check_params),
-        ("data set", project.check_dataset),
-        ("weights", project.check_weights),
-        ("disk", machine.check_disk),
-    )
+    """Every check, in the order of the graph. They run side by side, for they mostly wait for imports.
+
+    Torch is imported once, in the child that plans: on a cold disk that is most of the time that the doctor takes.
+    """
+    with ThreadPoolExecutor(max_workers=1) as early:
+        plan = early.submit(run_probe, "plan", timeout=PLANNING)
+        return _side_by_side(
+            ("python", machine.check_python),
+            ("packages", machine.check_packages),
+            ("torch", lambda: machine.check_torch(plan.result())),
+            ("dvc", machine.check_dvc),
+            ("decoders", machine.check_decoders),
+            ("java", machine.check_java),
+            ("params.yaml", project.check_params),
+            ("graph", graph.check_graph),
+            ("data set", project.check_dataset),
+            ("weights", project.check_weights),
+            ("features and runs", lambda: _planned(plan.result())),
+            ("disk", machine.check_disk),
+        )
+
+
+def _planned(answer: ProbeResult) -> list[Check]:
+    if answer.problem:
+        blocks = "extract, train, caption"
+        return [Check(name="features and runs", state="missing", detail=answer.problem, blocks=blocks, fix=SETUP)]
+    return [Check(**facts) for facts in answer.facts["planned"]]
 
 
 def glance() -> list[Check]:
@@ -37,16 +53,4 @@ def glance() -> list[Check]:
 
 def _side_by_side(*jobs: tuple[str, Callable[[], list[Check]]]) -> list[Check]:
     with ThreadPoolExecutor(max_workers=4) as pool:
-        return [check for checks in pool.map(lambda job: _guarded(*job), jobs) for check in checks]
-
-
-def _guarded(name: str, look: Callable[[], list[Check]]) -> list[Check]:
-    """A package that cannot be imported, or a file that cannot be read, is a finding and not a crash."""
-    try:
-        return look()
-    except ImportError as error:
-        return [Check(name=name, state="missing", detail=str(error), blocks="the whole graph", fix=SETUP)]
-    except FramescribeError as error:
-        return [Check(name=name, state="missing", detail=error.message, blocks="the whole graph", fix=error.hint)]
-    except OSError as error:
-        return [Check(name=name, state="missing", detail=f"cannot be looked at: {error}", blocks="unknown")]
+        return [check for checks in pool.map(lambda job: guarded(*job), jobs) for check in checks]

@@ -60,8 +60,9 @@ def _unmet(requirement: str) -> str:
     return f"{name} is {found}, not {pinned}" if pinned and found != pinned else ""
 
 
-def check_torch() -> list[Check]:
-    answer = run_probe("torch")
+def check_torch(planned: ProbeResult | None = None) -> list[Check]:
+    """From what the planning child found; where that broke, by a child of its own: it may not have been torch."""
+    answer = run_probe("torch") if planned is None or planned.problem else ProbeResult(facts=planned.facts["torch"])
     if answer.problem:
         return [
             Check(name="torch", state="missing", detail=answer.problem, blocks="extract, train, caption", fix=SETUP)

@@ -11,9 +11,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
+
+from pipeline.doctor.check import guarded
+from pipeline.doctor.project import check_planned
 
 TIMEOUT = 120.0  # seconds a probe may take: a first import of torch from a cold disk is slow
 CLIP_FRAMES, CLIP_WIDTH, CLIP_HEIGHT = 12, 128, 96
@@ -55,6 +58,12 @@ def torch() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "cuda": cuda,
     }
+
+
+def plan() -> dict[str, Any]:
+    """Torch, and with it everything that params.yaml will ask of it."""
+    found = torch()
+    return {"torch": found, "planned": [asdict(check) for check in guarded("features and runs", check_planned)]}
 
 
 def dvc() -> dict[str, Any]:
@@ -100,6 +109,7 @@ def _verdict(brightness: list[float]) -> dict[str, Any]:
 
 PROBES: dict[str, Callable[..., dict[str, Any]]] = {
     "torch": torch,
+    "plan": plan,
     "dvc": dvc,
     "write_clip": write_clip,
     "pyav": pyav,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipeline import datasets, params, weights
 from pipeline.core import FramescribeError, UsageError
+from pipeline.doctor import foresight
 from pipeline.doctor.check import Check
 from pipeline.remote import is_listing, read_listing
 
@@ -50,6 +51,11 @@ def _count_videos(folder: Path) -> int:
     return sum(file.is_file() for file in os.scandir(folder)) if folder.is_dir() else 0
 
 
+def check_planned() -> list[Check]:
+    values = _valid_params()
+    return foresight.check_plan(values) if values else []
+
+
 def check_weights() -> list[Check]:
     """Those that params.yaml needs; `framescribe weights list` has all."""
     values = _valid_params()
@@ -66,6 +72,7 @@ def _one_weights(name: str, stages: list[str]) -> Check:
         state, entry = weights.status(name), weights.entry(name)
     except UsageError as error:
         return absent(detail=error.message, fix="edit params.yaml")
+    terms = "; ".join([entry.licence, *weights.conditions(name)])
     if state != "present":
-        return absent(detail=f"{state}: {entry.description} ({entry.licence})", fix=weights.fetch_command(name))
-    return Check(name=f"weights {name}", state="ok", detail=entry.description)
+        return absent(detail=f"{state}: {entry.description} ({terms})", fix=weights.fetch_command(name))
+    return Check(name=f"weights {name}", state="ok", detail=f"{entry.description} ({entry.licence})")

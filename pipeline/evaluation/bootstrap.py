@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from pipeline.core import FEWEST_VIDEOS
 from pipeline.evaluation.statistics import Statistics
 from pipeline.metrics import Floats
 
@@ -26,17 +28,24 @@ class Difference:
     first: float
     second: float
     difference: float
-    interval: Interval
-    p_bootstrap: float  # two-sided paired bootstrap: how often the difference has not the sign that was found
+    interval: Interval | None  # this and both p: none of so few videos that they would not hold
+    p_bootstrap: float | None  # two-sided paired bootstrap: how often the difference has not the sign that was found
     p_permutation: (
         float | None
     )  # two-sided permutation test: how often exchanged predictions differ as much; none for unequal sides
     spread: tuple[float | None, float | None]  # standard deviation over the seeds of each side, where there are several
 
 
+def too_few(videos: int) -> str:
+    """What is said of so few videos; nothing of enough."""
+    return (
+        "" if videos >= FEWEST_VIDEOS else f"nothing can be told from {videos} videos; {FEWEST_VIDEOS} are the fewest"
+    )
+
+
 def intervals(statistics: Statistics, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Interval]:
-    """The middle 95 % of each metric over resampled videos; nothing for a single video."""
-    if not resamples or len(statistics.videos) < 2:
+    """The middle 95 % of each metric over resampled videos; nothing for so few that it would not hold."""
+    if not resamples or too_few(len(statistics.videos)):
         return {}
     ordered = statistics.subset(sorted(statistics.videos))  # the order of a file decides no draw
     drawn = _over(_draws(len(statistics.videos), resamples=resamples, seed=seed), ordered.corpus)
@@ -47,31 +56,40 @@ def compare(first: Side, second: Side, *, resamples: int = RESAMPLES, seed: int 
     """Paired: both sides are scored on the same resampled videos. All must be of the same videos, in one order."""
     videos = len(first[0].videos)
     ours, theirs = ([statistics.corpus_scores() for statistics in side] for side in (first, second))
-    drawn = _over(
-        _draws(videos, resamples=resamples, seed=seed),
-        lambda times: _gap(*([statistics.corpus(times) for statistics in side] for side in (first, second))),
-    )
-    exchanged = _exchanged(first, second, resamples=resamples, seed=seed) if len(first) == len(second) else {}
+    drawn = {} if too_few(videos) else _drawn(first, second, resamples=resamples, seed=seed)
+    exchanged = _exchanged(first, second, resamples=resamples, seed=seed) if drawn and len(first) == len(second) else {}
     found = {}
-    for name, gaps in drawn.items():
+    for name in _shared([*ours, *theirs]):
         before, after = ([scores[name] for scores in side] for side in (ours, theirs))
         gap = float(np.mean(after) - np.mean(before))
         found[name] = Difference(
             first=float(np.mean(before)),
             second=float(np.mean(after)),
             difference=gap,
-            interval=_middle(gaps),
-            p_bootstrap=_p_of_sign(gaps),
+            interval=_middle(drawn[name]) if drawn else None,
+            p_bootstrap=_p_of_sign(drawn[name]) if drawn else None,
             p_permutation=_p_of_size(exchanged[name], gap) if exchanged else None,
             spread=(spread(before), spread(after)),
         )
     return found
 
 
+def _shared(scores: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The metrics that all have."""
+    return [name for name in scores[0] if all(name in one for one in scores)]
+
+
+def _drawn(first: Side, second: Side, *, resamples: int, seed: int) -> Resampled:
+    """Differences of both sides on the same drawn videos."""
+    return _over(
+        _draws(len(first[0].videos), resamples=resamples, seed=seed),
+        lambda times: _gap(*([statistics.corpus(times) for statistics in side] for side in (first, second))),
+    )
+
+
 def _gap(first: Sequence[Resampled], second: Sequence[Resampled]) -> Resampled:
     """Of each metric that all have: the mean over seeds of the second side minus that of the first."""
-    shared = [name for name in first[0] if all(name in scores for scores in (*first, *second))]
-    return {name: _mean(second, name) - _mean(first, name) for name in shared}
+    return {name: _mean(second, name) - _mean(first, name) for name in _shared([*first, *second])}
 
 
 def _mean(scores: Sequence[Resampled], name: str) -> Floats:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import Console, UsageError, write_json
-from pipeline.evaluation.bootstrap import RESAMPLES, SEED, Difference
+from pipeline.evaluation.bootstrap import RESAMPLES, SEED, Difference, too_few
 from pipeline.evaluation.comparison import Comparison, compare_evaluations, find_evaluations, is_predictions
 from pipeline.evaluation.prediction_files import read_predictions
 from pipeline.evaluation.record import Evaluation
@@ -47,17 +47,35 @@ def compare_sides(
     first, second = sides
     found = compare_evaluations(first, second, resamples=resamples, seed=seed)
     _show(console, found, sides)
-    summary = {
+    summary: dict[str, Any] = {
         "runs": [[one.name for one in side] for side in sides],
         "videos": found.videos,
         "resamples": resamples,
         "seed": seed,
         "metrics": {name: vars(one) for name, one in found.all.items()},
         "slices": {label: {name: vars(one) for name, one in each.items()} for label, each in found.slices.items()},
+        "winner": _winner(found, sides),
+        "verdict": _verdict(found, sides),
     }
+    console.say(summary["verdict"])
     if out:
         write_json(out, summary)
     return summary
+
+
+def _winner(found: Comparison, sides: Sides) -> str | None:
+    """By the metric of the slices; nobody where chance explains the difference, or the videos are too few to tell."""
+    one = found.all[SLICED]
+    if one.interval is None or one.interval[0] <= 0 <= one.interval[1]:
+        return None
+    return _title(sides[1] if one.difference > 0 else sides[0])
+
+
+def _verdict(found: Comparison, sides: Sides) -> str:
+    if told := too_few(found.videos):
+        return f"no winner: {told}"
+    winner = _winner(found, sides)
+    return f"better by {SLICED}: {winner}" if winner else f"no winner: the interval of {SLICED} holds zero"
 
 
 def _show(console: Console, found: Comparison, sides: Sides) -> None:
@@ -74,7 +92,6 @@ def _title(side: Sequence[Evaluation]) -> str:
 
 
 def _row(name: str, one: Difference) -> list[str]:
-    low, high = one.interval
     return [
         name,
         *(
@@ -82,7 +99,6 @@ def _row(name: str, one: Difference) -> list[str]:
             for value, spread in zip((one.first, one.second), one.spread, strict=True)
         ),
         f"{one.difference:+.4f}",
-        f"{low:+.4f} to {high:+.4f}",
-        f"{one.p_bootstrap:.3f}",
-        "-" if one.p_permutation is None else f"{one.p_permutation:.3f}",
+        "-" if one.interval is None else "{:+.4f} to {:+.4f}".format(*one.interval),
+        *("-" if p is None else f"{p:.3f}" for p in (one.p_bootstrap, one.p_permutation)),
     ]

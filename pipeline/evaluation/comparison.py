@@ -9,11 +9,10 @@ from typing import Any
 
 from pipeline.core import InputError, UsageError, named, read_json
 from pipeline.evaluation.bootstrap import Difference, compare
-from pipeline.evaluation.record import Evaluation, is_evaluation, read_evaluation
+from pipeline.evaluation.record import EVALUATIONS, Evaluation, is_evaluation, read_evaluation
 from pipeline.evaluation.statistics import Statistics
 from pipeline.runs import siblings
 
-EVALUATIONS = Path("evaluation")
 SHOWN = 60  # characters of a value in a message
 MUST_AGREE = ("references_sha256", "tokenizer")  # scores made otherwise are not of the same scale
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Console, Executor, unchanged
+from pipeline.core import Console, Executor, InputError, unchanged
+from pipeline.evaluation.bootstrap import too_few
 from pipeline.evaluation.run_scores import CAPTIONS, score_runs
 from pipeline.params import Params, params_in_use, pick
+from pipeline.predictions import caption_command, parse_name
 
 
 def evaluate_runs(
@@ -16,7 +18,10 @@ def evaluate_runs(
 ) -> dict[str, dict[str, Any]]:
     """predictions/RUN.json against data/captions; each run's files are there as soon as it is scored."""
     for name in names:
-        if not (Path("predictions") / f"{name}.json").is_file():  # an ensemble or a fusion is no entry of params.yaml
+        file = Path("predictions") / f"{name}.json"
+        if not file.is_file() and parse_name(name).videos:
+            raise InputError(f"{file} does not exist", hint=caption_command(name))
+        if not file.is_file():  # an ensemble or a fusion is no entry of params.yaml
             pick(params.train, name, kind="run")
     found: dict[str, dict[str, Any]] = {}
     remarks: dict[str, None] = {}
@@ -30,7 +35,8 @@ def evaluate_runs(
     columns = {name: found[name]["scores"] for name in names}
     baseline = {"most frequent caption": found[names[0]]["most_frequent_caption"]}
     show_scores(console, columns | baseline, {name: found[name]["intervals"] for name in names})
-    for line in remarks:
+    few = dict.fromkeys(told for name in names if (told := too_few(found[name]["videos"])))
+    for line in [*remarks, *few]:
         console.say(line)
     return {name: found[name] for name in names}
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pipeline.core import Console, Executor, file_sha256, write_sealed_json
-from pipeline.evaluation.bootstrap import RESAMPLES, intervals
+from pipeline.evaluation.bootstrap import RESAMPLES, intervals, too_few
 from pipeline.evaluation.evaluate import show_scores
 from pipeline.evaluation.prediction_files import read_predictions
 from pipeline.evaluation.record import as_record, spice_means
-from pipeline.evaluation.references import read_references, same_videos
+from pipeline.evaluation.references import References, read_references, same_videos
 from pipeline.evaluation.scorer import Scores
 from pipeline.evaluation.scoring import score_all
 from pipeline.evaluation.toolkit import MetricSettings
 
 METRICS = Path("metrics.json")
+NO_FILES: Mapping[str, str] = {}
 
 
 def evaluate_files(
@@ -33,20 +35,48 @@ def evaluate_files(
     """Any file of predictions against any file of references; all that is found is written to `out`."""
     files = [path for path in (predictions, references) if path.is_file()]
     stated, hypotheses = read_predictions(predictions)
-    sets, known, left_out = same_videos({"": hypotheses}, read_references(references), split=split, common=common)
-    scores = score_all(settings, sets, known.captions, executor=executor)[""]
-    facts = scores.provenance | {
-        "split": known.split or stated or "not stated",
-        "files": {str(path): file_sha256(path) for path in files},
-        "remarks": [*left_out, *scores.provenance.get("remarks", [])],
-    }
-    summary = _summary(scores, facts, resamples=resamples)
+    scores, summary = score_captions(
+        hypotheses,
+        read_references(references),
+        settings=settings,
+        split=split,
+        stated=stated,
+        common=common,
+        resamples=resamples,
+        files={str(path): file_sha256(path) for path in files},
+        executor=executor,
+    )
+    facts = summary["provenance"]
     write_sealed_json(out, as_record(scores) | summary)
     show_scores(console, {predictions.name: scores.corpus}, {predictions.name: summary["intervals"]})
-    for line in facts["remarks"]:
+    few = too_few(facts["videos"])
+    for line in [*facts["remarks"], *([few] if few else [])]:
         console.say(line)
     console.say(f"{out}: {facts['videos']} videos, split {facts['split']}")
     return summary
+
+
+def score_captions(
+    hypotheses: Mapping[str, str],
+    references: References,
+    *,
+    settings: MetricSettings,
+    split: str | None = None,
+    stated: str | None = None,
+    common: bool = False,
+    resamples: int = RESAMPLES,
+    files: Mapping[str, str] = NO_FILES,
+    executor: Executor,
+) -> tuple[Scores, dict[str, Any]]:
+    """The scores, and what is told of them; `stated` is the split that the predictions say they are of."""
+    sets, known, left_out = same_videos({"": hypotheses}, references, split=split, common=common)
+    scores = score_all(settings, sets, known.captions, executor=executor)[""]
+    facts = scores.provenance | {
+        "split": known.split or stated or "not stated",
+        "files": dict(files),
+        "remarks": [*left_out, *scores.provenance.get("remarks", [])],
+    }
+    return scores, _summary(scores, facts, resamples=resamples)
 
 
 def _summary(scores: Scores, facts: dict[str, Any], *, resamples: int) -> dict[str, Any]:

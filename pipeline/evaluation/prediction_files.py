@@ -23,10 +23,15 @@ def read_predictions(path: Path) -> tuple[str | None, dict[str, str]]:
     split = None
     if isinstance(value, dict) and isinstance(value.get("predictions"), dict | list):
         split, value = value.get("split"), value["predictions"]
-    captions = captions_of(_one_each(value, path) if isinstance(value, list) else value)
-    if captions is None:
-        raise InputError(f"{path} holds no predictions; allowed are {PREDICTIONS}")
+    captions = predictions_of(_one_each(value, path) if isinstance(value, list) else value, source=str(path))
     return split if isinstance(split, str) else None, captions
+
+
+def predictions_of(value: Any, *, source: str = "what was given") -> dict[str, str]:
+    captions = captions_of(value)
+    if captions is None:
+        raise InputError(f"{source} holds no predictions; allowed are {PREDICTIONS}")
+    return captions
 
 
 def _one_each(entries: list[Any], path: Path) -> dict[str, Any]:

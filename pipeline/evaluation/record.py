@@ -12,7 +12,9 @@ import numpy as np
 from pipeline.core import ORDER, InputError, named, read_sealed_json
 from pipeline.evaluation.scorer import Scores
 from pipeline.evaluation.statistics import Statistics
+from pipeline.predictions import evaluate_command, parse_name
 
+EVALUATIONS = Path("evaluation")  # of runs
 SUMMED = ("BLEU", "METEOR")  # metrics of a corpus that are not means over its videos
 
 
@@ -55,12 +57,20 @@ def _counts(statistics: Statistics) -> dict[str, dict[str, str]]:
 
 def read_evaluation(path: Path, *, name: str) -> Evaluation:
     """What `framescribe evaluate` wrote about a run (evaluation/<run>.json) or about files (metrics.json)."""
-    record = read_sealed_json(path, hint=f"`framescribe evaluate {name}`, or `dvc repro --force evaluate@{name}`")
+    again = _again(path, name)
+    record = read_sealed_json(path, hint=again)
     try:
         return Evaluation(name, _statistics(record), dict(record["provenance"]), dict(record.get("slices", {})))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         told = f"{path} has no per-video counts, which a comparison is made from ({error!r})"
-        raise InputError(told, hint="score it again: framescribe evaluate") from error
+        raise InputError(told, hint=again) from error
+
+
+def _again(path: Path, name: str) -> str:
+    if path.parent.name != EVALUATIONS.name:
+        return f"framescribe evaluate --predictions P --references R --out {path}"
+    command = evaluate_command(name)
+    return f"`{command}`, or `dvc repro --force evaluate@{name}`" if parse_name(name).of_stage else command
 
 
 def is_evaluation(value: Any) -> bool:

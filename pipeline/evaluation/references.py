@@ -107,12 +107,18 @@ def _own_splits(videos: list[Any]) -> dict[str, str]:
     return {str(v["video_id"]): msrvtt.OWN_NAMES.get(v["split"], str(v["split"])) for v in named_videos}
 
 
-def _checked(captions: Mapping[str, Any], path: Path, *, splits: Mapping[str, str] | None = None) -> References:
+def references_of(captions: Mapping[str, Any]) -> References:
+    """From memory."""
+    lists = {id_: [*texts] if isinstance(texts, tuple) else texts for id_, texts in captions.items()}
+    return _checked(lists, "what was given")
+
+
+def _checked(captions: Mapping[str, Any], source: object, *, splits: Mapping[str, str] | None = None) -> References:
     """A caption alone is one reference."""
     lists = {id_: [texts] if isinstance(texts, str) else texts for id_, texts in captions.items()}
     wrong = [id_ for id_, texts in lists.items() if not _is_texts(texts)]
     if wrong:
-        raise InputError(f"{path} holds no references for {named(wrong)}; allowed are {ALLOWED}")
+        raise InputError(f"{source} holds no references for {named(wrong)}; allowed are {ALLOWED}")
     return References(lists, {id_: split for id_, split in (splits or {}).items() if id_ in lists})
 
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.core import UNGUARDED, Executor, InProcess, InputError, StageInputs, shares, write_sealed_json
+from pipeline.core import (
+    UNGUARDED,
+    Executor,
+    InProcess,
+    InputError,
+    StageInputs,
+    file_sha256,
+    shares,
+    write_sealed_json,
+)
 from pipeline.corpus import Corpus, read_corpus
 from pipeline.evaluation.bootstrap import intervals
 from pipeline.evaluation.record import as_record, slice_scores, spice_means
@@ -61,6 +70,7 @@ class ScoreRuns:
 
     def scored(self, names: Sequence[str], *, executor: Executor) -> Iterator[ScoredRun]:
         corpus, predictions = _read(names)
+        hashes = {name: file_sha256(Path("predictions") / f"{name}.json") for name in names}
         settings = MetricSettings(tokenizer=self.params.tokenizer, meteor=self.params.meteor, spice=self.params.spice)
         for split, sentences in predictions.values():
             check_ids(sentences, corpus.references(split))
@@ -72,7 +82,8 @@ class ScoreRuns:
                 references = corpus.references(split)
                 scores = scorer.score(sentences, references)
                 beside = scorer.score_baseline(baseline.caption, list(sentences), references)
-                record = {"baseline": vars(baseline), "provenance": scores.provenance | {"split": split}}
+                facts = {"split": split, "settings": self.params.model_dump(), "predictions_sha256": hashes[name]}
+                record = {"baseline": vars(baseline), "provenance": scores.provenance | facts}
                 numbers = _numbers(scores, beside, slices=corpus.slices, resamples=self.params.resamples)
                 self.inputs.require_unchanged()
                 yield _publish(name, numbers, as_record(scores, slices=corpus.slices) | record)

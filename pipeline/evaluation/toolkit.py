@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.core import HERE, Executor, MissingToolError, file_sha256
+from pipeline.corpus import references_sha256
 from pipeline.evaluation import python_tokenizer
 from pipeline.evaluation.spice import JAR, MODELS, spice_folder
 from pipeline.evaluation.tokenizer import tokenize
@@ -65,7 +64,7 @@ class Toolkit:
             "videos": len(references),
             "references": sum(counts),
             "references_per_video": {"fewest": min(counts, default=0), "most": max(counts, default=0)},
-            "references_sha256": _sha256(references),
+            "references_sha256": references_sha256(references),
         }
 
     def _jars(self) -> Iterator[Path]:
@@ -75,12 +74,6 @@ class Toolkit:
             yield jar_path(METEOR)
         if self.spice:
             yield from (self.spice / name for name in (JAR, *MODELS))
-
-
-def _sha256(references: Mapping[str, Sequence[str]]) -> str:
-    """In plain ASCII: a caption may hold half a character, which has no bytes."""
-    text = json.dumps({video: list(texts) for video, texts in references.items()}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager

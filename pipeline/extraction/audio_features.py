@@ -13,13 +13,12 @@ import torch
 
 from extractors.base import AudioExtractor
 from pipeline.decoding import Audio, OpenedFile, read_audio
-from pipeline.extraction import sampling
 from pipeline.extraction.forward_pass import batch_of, forward_batch
+from pipeline.extraction.sound_rows import sound_rows, window_starts
 from pipeline.index import VideoRow
 from pipeline.params import Sampling
 from pipeline.store import Rows
 
-EDGE = 0.1  # seconds, beyond what resampling and rounding move the ends of a sound by
 AudioRows = tuple[dict[str, np.ndarray], Rows]
 
 
@@ -46,17 +45,12 @@ def audio_of(row: VideoRow, *, rate: int, file: OpenedFile | None = None) -> Aud
     return read_audio(row, rate, file)
 
 
-def sound_state(row: VideoRow) -> str:
-    """`present`, `silent`, `absent` or `unreadable`, from the index."""
-    return "silent" if row.audio == "present" and row.audio_peak == 0 else row.audio
-
-
 def audio_rows(
     extractor: AudioExtractor, audio: Audio, *, rule: Sampling, times: np.ndarray, duration: float
 ) -> AudioRows:
     """One row of every output per window, and the table that says what the rows are."""
     starts = window_starts(extractor, rule, duration=duration)
-    rows = row_table(starts, extractor, times=times, duration=duration, audible=(audio.start, audio.end))
+    rows = sound_rows(starts, extractor, times=times, duration=duration, audible=(audio.start, audio.end))
     samples = audio.samples[: round(duration * audio.rate)]
     outputs = {name: np.zeros((len(rows), *shape), np.float32) for name, shape in extractor.outputs.items()}
     with_sound, size = np.flatnonzero(rows.valid), batch_of(extractor)
@@ -67,45 +61,6 @@ def audio_rows(
         for name, values in found.items():
             outputs[name][chosen] = values
     return outputs, rows
-
-
-def window_starts(extractor: AudioExtractor, rule: Sampling, *, duration: float) -> np.ndarray:
-    if rule.hop is None:
-        raise ValueError("sampling names no rule for sound: give hop")
-    return sampling.sound_windows(
-        round(duration * extractor.rate),
-        window=extractor.window,
-        hop=max(1, round(rule.hop * extractor.rate)),
-        lead=extractor.lead,
-        tail=rule.tail,
-    )
-
-
-def row_table(
-    starts: np.ndarray, extractor: AudioExtractor, *, times: np.ndarray, duration: float, audible: tuple[float, float]
-) -> Rows:
-    """Seconds of the video, the frames shown in them, and in how many of these frames there is true sound."""
-    start = np.clip(starts / extractor.rate, 0, duration)
-    end = np.clip((starts + extractor.window) / extractor.rate, 0, duration)
-    first, last = sampling.frames_between(times, start, end)
-    from_, until = np.maximum(start, audible[0]), np.minimum(end, audible[1])
-    first_audible, last_audible = sampling.frames_between(times, from_, until)
-    valid = np.where(until - from_ > sampling.CLOCK_TOLERANCE, last_audible - first_audible + 1, 0)
-    return Rows(first_frame=first, last_frame=last, start=start, end=end, valid=valid)
-
-
-def are_rows_of(rows: Rows, extractor: AudioExtractor, rule: Sampling, *, row: VideoRow, times: np.ndarray) -> bool:
-    """Whether rows are those that the index gives; where sound begins and ends it knows to a few samples only."""
-    starts = window_starts(extractor, rule, duration=row.duration)
-
-    def table(slack: float) -> dict[str, np.ndarray]:
-        audible = (row.audio_start - slack, row.audio_end + slack)
-        return row_table(starts, extractor, times=times, duration=row.duration, audible=audible).columns()
-
-    found, least, most = rows.columns(), table(-EDGE), table(EDGE)
-    if any(not np.array_equal(found[name], most[name]) for name in ("first_frame", "last_frame", "start", "end")):
-        return False
-    return bool(np.all((least["valid"] <= found["valid"]) & (found["valid"] <= most["valid"])))
 
 
 def cut(samples: np.ndarray, start: int, *, length: int) -> np.ndarray:

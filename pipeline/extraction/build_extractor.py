@@ -2,76 +2,33 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
+from socket import gethostname
 from typing import Any
 
 import torch
 
-from extractors.base import Extractor, ExtractorError, MissingPackageError
-from extractors.parts.engines import Engine, Precision
-from pipeline.catalogue import can_resize, code_of, family_module, family_options
-from pipeline.core import MissingToolError, UsageError, keep_freed_memory
-from pipeline.extraction.audio_features import sound_state
-from pipeline.extraction.engine_choice import require_engine, with_engine
-from pipeline.extraction.fingerprint import fingerprint, video_record
-from pipeline.index import VideoRow
+from extractors.base import Extractor, ExtractorError, MissingPackageError, Takes
+from extractors.parts.engine_names import EXPORTED, Engine, Precision
+from extractors.parts.network import NetworkExtractor
+from pipeline.cache import remembered
+from pipeline.catalogue import can_resize, code_of, family_module, family_options, takes_of
+from pipeline.core import InputError, MissingToolError, UsageError, keep_freed_memory
+from pipeline.extraction.engine_choice import require_engine
+from pipeline.extraction.fingerprint import ANY_NUMBER, BATCH, CLIP_BATCH, libraries
+from pipeline.extraction.weights_content import sha256_now
 from pipeline.params import Extract
-from pipeline.weights import (
-    NONE,
-    RANDOM,
-    WEIGHTS_FOLDER,
-    WITHOUT_FILE,
-    converted_path,
-    fitting_options,
-    load_weights,
-    missing,
-    status,
-)
+from pipeline.weights import NONE, RANDOM, converted_path, fitting_options, load_weights, stated_options
 
 WINDOWED = ("clips", "video")  # kinds whose rows are made of several frames
+_building = threading.Lock()
 
 
-@dataclass(frozen=True)
-class Task:
-    """One extractor of a pass over the videos, and the record of all that decides its features."""
-
-    name: str
-    params: Extract
-    record: dict[str, Any] = field(hash=False)
-
-    def record_of(self, row: VideoRow) -> dict[str, Any]:
-        return video_record(self.record, sha256=row.sha256, backend=row.backend)
-
-    def origin_of(self, row: VideoRow) -> dict[str, Any]:
-        """What a store says about a video; of one without sound, that it has none."""
-        sound = {"sound": sound_state(row)} if self.params.sampling.hop is not None else {}
-        return {"sha256": row.sha256, "decoder": row.backend, **sound}
-
-
-def make_task(name: str, params: Extract, *, weights_sha256: str, device: str) -> Task:
-    """The extractor is built here as well, on the CPU: preprocessing travels with it."""
-    require_engine(params.engine, params.precision, device=device)
-    extractor = extractor_of(params, device="cpu")
-    weights = params.weights if params.weights in WITHOUT_FILE else weights_sha256
-    code = code_of(params.family)
-    record = fingerprint(params, weights=weights, preprocessing=extractor.preprocessing, code=code, device=device)
-    return Task(name, params, record)
-
-
-def weights_files(name: str) -> list[Path]:
-    """What an extractor reads of weights/: one file, which must be there, or nothing."""
-    if name in WITHOUT_FILE:
-        return []
-    if (state := status(name)) != "present":
-        raise missing(name, state=state, folder=WEIGHTS_FOLDER)
-    return [converted_path(name)]
-
-
-def extractor_of(params: Extract, *, device: str) -> Extractor:
-    takes, window = family_module(params.family).TAKES, params.sampling.window
+def extractor_of(params: Extract, *, device: str, weights_sha256: str = "") -> Extractor:
+    """With the weights of that hash, or with those that lie there now; the latter reads the file at every call."""
+    takes, window = taken_by(params), params.sampling.window
     is_audio, is_windowed = takes == "audio", takes in WINDOWED
     if (is_audio, is_windowed) != (params.sampling.hop is not None, window is not None):
         rule = "hop" if is_audio else "window and stride" if is_windowed else "every, count or fps"
@@ -80,14 +37,31 @@ def extractor_of(params: Extract, *, device: str) -> Extractor:
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
     settings = {**options_of(params), **({} if window is None else {"window": window})}
     names = params.family, params.network, tuple(params.outputs), params.weights
-    return load_extractor(*names, device, params.engine, params.precision, params.resize, **settings)
+    content = weights_sha256 or sha256_now(params.weights)
+    with _building:  # videos in flight share one network
+        return load_extractor(*names, content, device, params.engine, params.precision, params.resize, **settings)
+
+
+def planned_outputs(params: Extract) -> dict[str, tuple[int, ...]]:
+    """Outputs and the shape of a row of each, known without weights; an error where nothing can be extracted so."""
+    require_engine(params.engine, params.precision, device="cpu")
+    weights = NONE if params.weights == NONE else RANDOM
+    plain = params.model_copy(update={"weights": weights, "engine": "eager", "precision": "float32"})
+    return dict(extractor_of(plain, device="cpu").outputs)
+
+
+def taken_by(params: Extract) -> Takes:
+    try:
+        return takes_of(params.family, params.network)
+    except ExtractorError as error:
+        raise UsageError(str(error)) from error
 
 
 def options_of(params: Extract) -> dict[str, Any]:
     """Those in params.yaml, and before them what the weights ask for, of a family that has it."""
     known = family_options(params.family)
-    asked = {name: value for name, value in fitting_options(params.weights).items() if name in known}
-    return {**asked, **params.options}
+    stated = {**fitting_options(params.weights), **stated_options(params.weights)}
+    return {**{name: value for name, value in stated.items() if name in known}, **params.options}
 
 
 @cache
@@ -96,13 +70,17 @@ def load_extractor(
     network: str,
     outputs: tuple[str, ...],
     weights: str,
+    weights_sha256: str,
     device: str,
     engine: Engine,
     precision: Precision,
     resize: str,
     **settings: Any,
 ) -> Extractor:
-    """Built once per worker process, on one thread: workers share the cores, and their number changes no bit."""
+    """Built once per worker process, on one thread: workers share the cores, and their number changes no bit.
+
+    A worker may live longer than a weights file, so a network is kept under the content of its weights.
+    """
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # by default a GPU's convolutions keep ten bits of every float32
     keep_freed_memory()
@@ -110,7 +88,7 @@ def load_extractor(
     require_known_options(family, settings)
     require_engine(engine, precision, device=device)
     chosen = resize_option(family, resize)
-    state = state_of(weights)
+    state = state_of(weights, sha256=weights_sha256)
     try:
         extractor = build(network, outputs=outputs, weights=state, device=device, **settings, **chosen)
     except MissingPackageError as error:
@@ -118,14 +96,59 @@ def load_extractor(
     except ExtractorError as error:
         raise UsageError(str(error)) from error
     record = {"family": family, "network": network, "outputs": outputs, "settings": settings, "engine": engine}
-    return with_engine(extractor, engine, precision, weights=weights, record=record)
+    return with_engine(extractor, engine, precision, weights=weights_sha256, record=record)
 
 
-def state_of(weights: str) -> dict[str, Any] | None:
+def takes_batches(extractor: Extractor, engine: Engine) -> bool:
+    """Whether the engine's graph takes batches as they come: a row's last digits then depend on their size."""
+    return isinstance(extractor, NetworkExtractor) and extractor.rows_together and engine in EXPORTED
+
+
+def with_engine(
+    extractor: Extractor, engine: Engine, precision: Precision, *, weights: str, record: dict[str, Any]
+) -> Extractor:
+    """The extractor, its forward pass run by the engine; the graph is made, or found, when the first batch comes.
+
+    `weights` is the hash of their file, or says that there is none.
+    """
+    if (engine, precision) == ("eager", "float32"):
+        return extractor
+    family = record["family"]
+    if not isinstance(extractor, NetworkExtractor):
+        asked = f"engine: {engine}" if engine != "eager" else f"precision: {precision}"
+        raise UsageError(f"'{family}' runs on the engine eager only, in float32", hint=f"remove {asked}")
+    extractor.precision = precision
+    if engine == "eager":
+        return extractor
+    if takes_batches(extractor, engine):
+        rows: int | None = None
+        record = {**record, "graph": ANY_NUMBER}
+    else:
+        rows = 1 if extractor.device.type == "cpu" else BATCH if extractor.takes == "frames" else CLIP_BATCH
+    versions = {"code": code_of(family), **libraries(record["network"], engine)}
+    extractor.use(engine, rows=rows, remember=partial(remembered, {**record, "weights": weights, "versions": versions}))
+    return extractor
+
+
+def state_of(weights: str, *, sha256: str) -> dict[str, Any] | None:
     """None for an untrained network; the empty state of `none` fits only what has no weights."""
     if weights == RANDOM:
         return None
-    return {} if weights == NONE else load_weights(weights)
+    if weights == NONE:
+        return {}
+    require_content(weights, sha256)
+    state = load_weights(weights)
+    require_content(weights, sha256)  # features are kept under this hash: what was loaded must have it too
+    return state
+
+
+def require_content(weights: str, sha256: str) -> None:
+    if (found := sha256_now(weights)) != sha256:
+        raise InputError(
+            f"{converted_path(weights)} on {gethostname()} is not the file that this run began with:"
+            f" its sha256 is {found[:12]}..., not {sha256[:12]}...",
+            hint="give every worker the same weights, then run the same command again; what was computed is kept",
+        )
 
 
 def require_known_options(family: str, settings: Mapping[str, Any]) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.cache import entry_path
-from pipeline.core import cache_folder, file_sha256, record_sha256
-from pipeline.extraction.build_extractor import Task, extractor_of, make_task
-from pipeline.extraction.extract_video import row_count
+from pipeline.core import cache_folder
+from pipeline.extraction.planned_rows import row_count
+from pipeline.extraction.task import Task, make_task
+from pipeline.extraction.weights_content import sha256_now
 from pipeline.index import VideoIndex
 from pipeline.params import Extract
 from pipeline.store import COLUMN_TYPES, Spec, header_of, shard_count, shard_key, shard_of
-from pipeline.weights import RANDOM, WITHOUT_FILE, converted_path, status
+from pipeline.weights import RANDOM, WITHOUT_FILE, status
 
 BLOCK = 4096  # a file's size on disk is rounded up to this
 
@@ -33,16 +34,17 @@ class Estimate:
     out: Path
 
 
-def estimate(task: Task, index: VideoIndex, *, out: Path) -> Estimate:
-    counts = {video_id: _rows(task, index, video_id) for video_id in index.rows}
-    outputs = extractor_of(task.params, device="cpu").outputs
-    videos = {video_id: _parts(rows, outputs, task.params.dtype) for video_id, rows in counts.items()}
-    absent = [row.id for row in index.rows.values() if not entry_path(record_sha256(task.record_of(row))).exists()]
+def estimate(task: Task, index: VideoIndex, *, out: Path, among: Collection[str] | None = None) -> Estimate:
+    """Of all videos, or of the shards of those named: the others are there already."""
+    rows = [index.rows[video_id] for video_id in (index.rows if among is None else among)]
+    counts = {row.id: row_count(task, row=row, times=index.times(row.id)) for row in rows}
+    videos = {video_id: _parts(count, task.facts.outputs, task.params.dtype) for video_id, count in counts.items()}
+    absent = [row.id for row in rows if not entry_path(task.key_of(row)).exists()]
     return Estimate(
         task.name,
         videos=len(counts),
         rows=sum(counts.values()),
-        shards=shard_bytes(videos),
+        shards=shard_bytes(videos, shard_count(len(index.rows))),
         cached=len(counts) - len(absent),
         to_cache=sum(_on_disk(videos[video_id]) for video_id in absent),
         out=out,
@@ -51,19 +53,17 @@ def estimate(task: Task, index: VideoIndex, *, out: Path) -> Estimate:
 
 def planned_task(name: str, params: Extract, *, device: str) -> Task:
     """Sizes are known without the weights; nothing counts as cached then."""
-    if params.weights in WITHOUT_FILE:
-        return make_task(name, params, weights_sha256=params.weights, device=device)
-    if status(params.weights) == "present":
-        return make_task(name, params, weights_sha256=file_sha256(converted_path(params.weights)), device=device)
+    if params.weights in WITHOUT_FILE or status(params.weights) == "present":
+        return make_task(name, params, weights_sha256=sha256_now(params.weights), device=device)
     untrained = params.model_copy(update={"weights": RANDOM})
     return make_task(name, untrained, weights_sha256=RANDOM, device=device)
 
 
-def shard_bytes(videos: Mapping[str, Mapping[str, Spec]]) -> int:
+def shard_bytes(videos: Mapping[str, Mapping[str, Spec]], count: int) -> int:
     """Of all shards together, to the byte: a header's size depends on names and shapes only."""
     shards: dict[int, dict[str, Spec]] = defaultdict(dict)
     for video_id, parts in videos.items():
-        number = shard_of(video_id, shard_count(len(videos)))
+        number = shard_of(video_id, count)
         shards[number] |= {shard_key(video_id, name): spec for name, spec in parts.items()}
     return sum(len(header_of(specs)) + _payload(specs) for specs in shards.values())
 
@@ -73,8 +73,7 @@ def shortages(estimates: Iterable[Estimate]) -> Iterator[str]:
     wanted: dict[int, int] = defaultdict(int)
     where: dict[int, Path] = {}
     for each in estimates:
-        for folder, size in ((cache_folder("features"), each.to_cache), (each.out.parent, each.shards)):
-            place = _existing(folder)
+        for place, size in _takes(each).items():
             wanted[place.stat().st_dev] += size
             where.setdefault(place.stat().st_dev, place)
     for device, size in wanted.items():
@@ -83,8 +82,12 @@ def shortages(estimates: Iterable[Estimate]) -> Iterator[str]:
             yield f"the disk of {where[device].resolve()} has {free / 1e9:.2f} GB free; {size / 1e9:.2f} GB are needed"
 
 
-def _rows(task: Task, index: VideoIndex, video_id: str) -> int:
-    return row_count(task.params, row=index.rows[video_id], times=index.times(video_id))
+def _takes(each: Estimate) -> dict[Path, int]:
+    """Where bytes go; shards are kept in the cache as well, which takes room where it is another disk."""
+    cache, out = _existing(cache_folder("features")), _existing(each.out.parent)
+    if cache.stat().st_dev == out.stat().st_dev:
+        return {cache: each.to_cache + each.shards}
+    return {cache: each.to_cache + each.shards, out: each.shards}
 
 
 def _parts(rows: int, outputs: Mapping[str, tuple[int, ...]], dtype: str) -> dict[str, Spec]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pipeline.cache import CachedFeatures, claimed, clear_unfinished, note_speed
+from pipeline import extraction
+from pipeline.cache import CachedFeatures, CachedShards, claimed, clear_unfinished, note_speed
 from pipeline.core import (
     Changes,
     Console,
@@ -22,16 +25,20 @@ from pipeline.core import (
     record_sha256,
     unchanged,
 )
-from pipeline.extraction.build_extractor import Task, make_task, weights_files
 from pipeline.extraction.disk_estimate import estimate, shortages
-from pipeline.extraction.extract_video import ExtractVideo, VideoResult
+from pipeline.extraction.kept_videos import KeptVideos
+from pipeline.extraction.slow_videos import slow_video_warning
+from pipeline.extraction.task import Task, make_task
+from pipeline.extraction.video_result import VideoResult
+from pipeline.extraction.weights_content import weights_files
 from pipeline.index import CHECKSUMS_FILE, FILES, VideoIndex, VideoRow, read_index
 from pipeline.params import Extract
 from pipeline.remote import offer_copy
 from pipeline.store import Failure, write_store
-from pipeline.weights import conditions
+from pipeline.weights import conditions, own_weights
 
 ATTEMPTS = 5  # at an assembly whose cache entries vanish under it
+NO_OTHERS: Mapping[str, Extract] = {}
 MOST_SHOWN = 20  # failures in a table
 
 
@@ -44,12 +51,23 @@ def extract_features(
     device: str,
     console: Console,
     in_use: Changes = no_changes,
+    others: Mapping[str, Extract] = NO_OTHERS,
 ) -> dict[str, Any]:
-    """Publish the stores `outs` of the extractors `params`; what is computed is kept, however this ends."""
+    """Publish the stores `outs` of the extractors `params`; what is computed is kept, however this ends.
+
+    A pass over a video that is needed anyway also fills the cache for `others` that lack the video.
+    """
     weights = [file for each in params.values() for file in weights_files(each.weights)]
     with unchanged([*(index / name for name in FILES), *weights], values=in_use) as inputs, claimed():
         summary, decoded = _extracted(
-            params, index=index, outs=outs, executor=executor, device=device, console=console, inputs=inputs
+            params,
+            index=index,
+            outs=outs,
+            executor=executor,
+            device=device,
+            console=console,
+            inputs=inputs,
+            others=others,
         )
     for name, facts in summary.items():
         counted = f"{facts['videos']} videos, {facts['computed']} computed, {facts['failed']} failed"
@@ -68,6 +86,7 @@ def _extracted(
     device: str,
     console: Console,
     inputs: StageInputs,
+    others: Mapping[str, Extract],
 ) -> tuple[dict[str, dict[str, Any]], int]:
     videos = read_index(index)
     if not videos.rows:
@@ -80,34 +99,31 @@ def _extracted(
         make_task(name, each, weights_sha256=hashes.get(name, each.weights), device=device)
         for name, each in params.items()
     )
-    _warn_of_small_disk(tasks, videos, outs=outs, console=console)
-    work = ExtractVideo(tasks, index=index, index_sha256=inputs.sha256[str(index / CHECKSUMS_FILE)], device=device)
-    offer_copy(index, name=f"index/{work.index_sha256}")
-    counts = dict.fromkeys(["decoded", *params], 0)
-    last_check = inputs.require_unchanged
-    stores = _assembled(
-        work, videos, outs=outs, executor=executor, console=console, counts=counts, last_check=last_check
-    )
+    for name, each in params.items():
+        if warning := slow_video_warning(name, each.sampling, videos.rows.values()):
+            console.say(f"warning: {warning}")
+    compute = _Compute(tasks, index, inputs.sha256[str(index / CHECKSUMS_FILE)], device, executor, console, others)
+    stores = _assembled(compute, videos, outs=outs, last_check=inputs.require_unchanged)
+    counts = compute.counts
     return {name: {**stores[name], "computed": counts[name]} for name in params}, counts["decoded"]
 
 
 def _assembled(
-    work: ExtractVideo,
-    videos: VideoIndex,
-    *,
-    outs: Mapping[str, Path],
-    executor: Executor,
-    console: Console,
-    counts: dict[str, int],
-    last_check: Callable[[], None],
+    compute: _Compute, videos: VideoIndex, *, outs: Mapping[str, Path], last_check: Callable[[], None]
 ) -> dict[str, dict[str, Any]]:
     """Compute what is missing and write the stores from the cache; again, if someone cleared it meanwhile."""
+    cache = KeptVideos(compute.tasks, videos)
     for _ in range(ATTEMPTS):
-        results = _computed(work, list(videos.rows.values()), executor=executor, console=console, counts=counts)
+        kept = cache.look_up()
+        _warn_of_small_disk(compute.tasks, videos, among=kept.changed, outs=outs, console=compute.console)
+        known = {result.video_id for result in kept.results}
+        results = [*kept.results, *compute([row for row in videos.rows.values() if row.id not in known])]
         try:
             return {
-                task.name: _publish(task, results, videos.rows, out=outs[task.name], last_check=last_check)
-                for task in work.tasks
+                task.name: _publish(
+                    task, results, videos.rows, cache.shards[task.name], out=outs[task.name], last_check=last_check
+                )
+                for task in compute.tasks
             }
         except DamageError as error:
             lost = error.message
@@ -118,45 +134,81 @@ def _assembled(
     )
 
 
-def _computed(
-    work: ExtractVideo, rows: list[VideoRow], *, executor: Executor, console: Console, counts: dict[str, int]
-) -> list[VideoResult]:
-    results, began = [], monotonic()
-    with console.progress(f"extract {' '.join(task.name for task in work.tasks)}", len(rows)) as progress:
-        for result in executor.map(work, rows):
-            counts["decoded"] += result.decoded
-            for name in result.computed:
-                counts[name] += 1
-            results.append(result)
-            for name, failure in result.failures.items():
-                console.say(f"{name}: {printable(result.video_id)} failed: {failure.reason}")
-            progress.advance(note=printable(result.video_id))
-    _note_speeds(work, results, rows, seconds=monotonic() - began)
-    return results
+@dataclass
+class _Compute:
+    """Videos through the executor; it counts what was computed, of all attempts together."""
+
+    tasks: tuple[Task, ...]
+    index: Path
+    index_sha256: str
+    device: str
+    executor: Executor
+    console: Console
+    others: Mapping[str, Extract]  # guests of the passes
+    counts: Counter[str] = field(default_factory=Counter)  # of tasks, and of passes over a video
+
+    def __call__(self, rows: list[VideoRow]) -> list[VideoResult]:
+        if not rows:
+            return []
+        results, began = [], monotonic()
+        with self.console.progress(f"extract {' '.join(task.name for task in self.tasks)}", len(rows)) as progress:
+            for result in self.executor.map(self._work(), rows):
+                results.append(result)
+                self._tell(result)
+                progress.advance(note=printable(result.video_id))
+        _note_speeds(self.tasks, results, rows, seconds=monotonic() - began)
+        return results
+
+    def _work(self) -> Callable[[VideoRow], VideoResult]:
+        """Torch is imported here, and only now: where the cache has everything, nobody waits for it."""
+        offer_copy(self.index, name=f"index/{self.index_sha256}")
+        return extraction.ExtractVideo(
+            self.tasks, index=self.index, index_sha256=self.index_sha256, device=self.device, others=self.others
+        )
+
+    def _tell(self, result: VideoResult) -> None:
+        self.counts.update(result.computed, decoded=result.decoded)
+        for name, failure in result.failures.items():
+            self.console.say(f"{name}: {printable(result.video_id)} failed: {failure.reason}")
 
 
-def _note_speeds(work: ExtractVideo, results: list[VideoResult], rows: list[VideoRow], *, seconds: float) -> None:
+def _note_speeds(tasks: Iterable[Task], results: list[VideoResult], rows: list[VideoRow], *, seconds: float) -> None:
     frames = {row.id: row.frames for row in rows}
-    for task in work.tasks:
+    for task in tasks:
         computed = [frames[result.video_id] for result in results if task.name in result.computed]
         note_speed(record_sha256(task.record), videos=len(computed), frames=sum(computed), seconds=seconds)
 
 
 def _publish(
-    task: Task, results: list[VideoResult], rows: Mapping[str, VideoRow], *, out: Path, last_check: Callable[[], None]
+    task: Task,
+    results: list[VideoResult],
+    rows: Mapping[str, VideoRow],
+    shards: CachedShards,
+    *,
+    out: Path,
+    last_check: Callable[[], None],
 ) -> dict[str, Any]:
     keys = {result.video_id: result.keys[task.name] for result in results if task.name in result.keys}
     failures = {result.video_id: result.failures[task.name] for result in results if task.name in result.failures}
     origins = {video_id: task.origin_of(rows[video_id]) for video_id in keys}
     entries = CachedFeatures(keys)
-    write_store(out, entries, fingerprint=task.record, failures=failures, origins=origins, last_check=last_check)
+    write_store(
+        out,
+        entries,
+        fingerprint=task.record,
+        failures=failures,
+        origins=origins,
+        own_weights=own_weights(task.params.weights),
+        place_shard=shards.place,
+        last_check=last_check,
+    )
     return {"store": str(out), "videos": len(keys), "failed": len(failures), "failures": failures}
 
 
 def _warn_of_small_disk(
-    tasks: tuple[Task, ...], videos: VideoIndex, *, outs: Mapping[str, Path], console: Console
+    tasks: tuple[Task, ...], videos: VideoIndex, *, among: Collection[str], outs: Mapping[str, Path], console: Console
 ) -> None:
-    for warning in shortages([estimate(task, videos, out=outs[task.name]) for task in tasks]):
+    for warning in shortages([estimate(task, videos, among=among, out=outs[task.name]) for task in tasks]):
         console.say(f"warning: {warning}")
 
 

@@ -2,100 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import numpy as np
 
 from extractors.base import AudioExtractor
-from pipeline.cache import get_features, put_features
-from pipeline.catalogue import family_module, lookahead_of
+from pipeline.cache import put_features
 from pipeline.core import DecodeError, record_sha256
-from pipeline.decoding import Limits, OpenedFile, held, read_frames
+from pipeline.decoding import Limits, OpenedFile, held, kill_all, read_frames
 from pipeline.extraction import audio_features
-from pipeline.extraction.build_extractor import Task, extractor_of
 from pipeline.extraction.casting import as_dtype, unusable
-from pipeline.extraction.forward_pass import forward_all
-from pipeline.extraction.sampling import SampledRows, sample
+from pipeline.extraction.device import drop_waiting
+from pipeline.extraction.forward_pass import forward_each, needed_by
+from pipeline.extraction.planned_rows import frame_rows, is_kept, require_times, row_table
+from pipeline.extraction.shared_pass import guest_tasks, send_away
+from pipeline.extraction.task import Task
+from pipeline.extraction.video_result import VideoResult
 from pipeline.index import CHECKSUMS_FILE, FILES, VideoIndex, VideoRow, read_index
 from pipeline.params import Extract
 from pipeline.remote import bring_copy
-from pipeline.store import Failure, Rows, VideoFeatures
+from pipeline.store import Failure, VideoFeatures
 
-MOST_ROWS = 10_000_000  # of one video; four days at 25 frames a second
-AGAIN = "framescribe decode makes the index again"
-
-
-@dataclass(frozen=True)
-class VideoResult:
-    """What became of one video: names and keys only, the features themselves are in the cache."""
-
-    video_id: str
-    keys: dict[str, str]  # task -> key of the entry
-    failures: dict[str, Failure]  # task -> reason
-    computed: tuple[str, ...] = ()  # tasks
-    decoded: int = 0  # passes over the video's frames
+Outcome = tuple[Task, VideoFeatures | Failure]
+_reading = threading.Lock()
 
 
 @dataclass(frozen=True)
 class ExtractVideo:
-    """A picklable piece of work: the executor sends it once, then video after video."""
+    """A picklable piece of work: the executor sends it once, then video after video, or several at a time."""
 
+    overlaps = True  # of a video the device waits for the first frames, and nobody for the last rows
     tasks: tuple[Task, ...]
     index: Path = field(kw_only=True)
     index_sha256: str = field(kw_only=True)  # a worker may live longer than an index
     device: str = field(kw_only=True)
+    others: Mapping[str, Extract] = field(default_factory=dict, kw_only=True)  # guests of passes, where they lack one
 
     def __call__(self, row: VideoRow) -> VideoResult:
-        keys = {task.name: record_sha256(task.record_of(row)) for task in self.tasks}
-        missing = [task for task in self.tasks if not self._is_kept(task, keys[task.name], row)]
+        keys, times = {task.name: task.key_of(row) for task in self.tasks}, self._times(row)
+        missing = [task for task in self.tasks if not is_kept(task, keys[task.name], row=row, times=times)]
+        outcomes, decoded = self._outcomes(missing, self._guests(missing, row), row)
         failures: dict[str, Failure] = {}
-        groups = by_sampling(missing)
-        for group in groups:
-            try:
-                features = self._compute(group, row)
-            except DecodeError as error:
-                failures |= {task.name: failure_of(error, row) for task in group}
-                continue
-            for task, video in zip(group, features, strict=True):
-                if failure := unusable(video):
-                    failures[task.name] = failure
-                    continue
-                put_features(keys[task.name], video, record=task.record_of(row))
+        for task, outcome in outcomes:
+            if failure := outcome if isinstance(outcome, Failure) else unusable(outcome):
+                failures[task.name] = failure
+            elif not isinstance(outcome, Failure):
+                put_features(task.key_of(row), outcome, record=task.record_of(row))
         done = {name: key for name, key in keys.items() if name not in failures}
         computed = tuple(task.name for task in missing if task.name in done)
-        return VideoResult(row.id, done, failures, computed, decoded=len(groups))
+        return VideoResult(
+            row.id, done, {name: why for name, why in failures.items() if name in keys}, computed, decoded
+        )
+
+    def cautious(self) -> ExtractVideo:
+        """For a video that a worker was lost with: guests take time and memory."""
+        return replace(self, others={})
+
+    def interrupt(self) -> None:
+        kill_all()
+        drop_waiting()
 
     def give_up(self, row: VideoRow, why: str) -> VideoResult:
         return VideoResult(row.id, {}, {task.name: Failure("worker-lost", why) for task in self.tasks})
 
-    def _is_kept(self, task: Task, key: str, row: VideoRow) -> bool:
-        """Whether the cache has the features, of the rows that the index's times give now.
-
-        The key says which bytes were decoded; the times came from the index, which may have been damaged and repaired.
-        """
-        entry = get_features(key)
-        if entry is None:
-            return False
-        try:
-            return self._fits(task, entry.rows, row)
-        except DecodeError:
-            return False
-
-    def _fits(self, task: Task, rows: Rows, row: VideoRow) -> bool:
-        times = self._times(row)
-        if family_module(task.params.family).TAKES != "audio":
-            return same_rows(rows, row_table(frame_rows(task.params, row=row, times=times)))
-        require_times(task.params, row=row, times=times)
-        extractor = cast(AudioExtractor, extractor_of(task.params, device=self.device))
-        return audio_features.are_rows_of(rows, extractor, task.params.sampling, row=row, times=times)
-
     def _times(self, row: VideoRow) -> np.ndarray:
-        return _index(self.index, self.index_sha256).times(row.id)
+        with _reading:
+            return _index(self.index, self.index_sha256).times(row.id)
+
+    def _guests(self, missing: Sequence[Task], row: VideoRow) -> list[Task]:
+        """Other tasks that lack this video too and can have it from the passes there will be."""
+        if not missing or not self.others:
+            return []
+        media, times = {_medium(task) for task in missing}, self._times(row)
+        fitting = [task for task in guest_tasks(self.others, device=self.device) if _medium(task) in media]
+        return [task for task in fitting if not is_kept(task, task.key_of(row), row=row, times=times)]
+
+    def _outcomes(self, missing: Sequence[Task], guests: Sequence[Task], row: VideoRow) -> tuple[list[Outcome], int]:
+        """What became of each task, and in how many passes over the video."""
+        outcomes, passes, names = list[Outcome](), 0, {task.name for task in missing}
+        for group in by_medium([*missing, *guests]):
+            hosts = [task for task in group if task.name in names]
+            found, count = self._outcomes_of_pass(hosts, row, [task for task in group if task.name not in names])
+            outcomes, passes = outcomes + found, passes + count
+        return outcomes, passes
+
+    def _outcomes_of_pass(
+        self, group: Sequence[Task], row: VideoRow, guests: Sequence[Task] = ()
+    ) -> tuple[list[Outcome], int]:
+        """In one pass; where it fails, each sampling in its own, for not all need the frame that cannot be had."""
+        everyone = [*group, *guests]
+        try:
+            return list(zip(everyone, self._compute(everyone, row), strict=True)), 1
+        except DecodeError as error:
+            alone = by_sampling(group)
+            if len(alone) == 1 and not guests:
+                return [(task, failure_of(error, row)) for task in group], 1
+        except Exception:
+            if not guests:
+                raise
+            send_away(self.others, device=self.device)  # an error of the hosts themselves will come again
+            alone = [list(group)]
+        found = [self._outcomes_of_pass(each, row) for each in alone]
+        return [outcome for outcomes, _ in found for outcome in outcomes], 1 + sum(passes for _, passes in found)
 
     def _compute(self, group: Sequence[Task], row: VideoRow) -> list[VideoFeatures]:
         """Features are kept under the content's hash, so what is decoded must be the content that was indexed."""
@@ -118,7 +132,7 @@ class ExtractVideo:
 
     def _forward(self, group: Sequence[Task], row: VideoRow, file: OpenedFile) -> list[VideoFeatures]:
         times = self._times(row)
-        extractors = [extractor_of(task.params, device=self.device) for task in group]
+        extractors = [task.extractor(device=self.device) for task in group]
         for_audio = [extractor for extractor in extractors if isinstance(extractor, AudioExtractor)]
         if for_audio:  # a group takes sound, or it takes frames
             for task in group:
@@ -126,27 +140,40 @@ class ExtractVideo:
             rules = [task.params.sampling for task in group]
             found = audio_features.extract_audio(for_audio, rules, row=row, times=times, file=file)
         else:
-            rows = frame_rows(group[0].params, row=row, times=times)
-            outputs = forward_all(extractors, read_frames(row, rows.needed, file=file), rows=rows)
-            found = [(arrays, row_table(rows)) for arrays in outputs]
+            rows = [frame_rows(task, row=row, times=times) for task in group]
+            frames = read_frames(row, needed_by(rows), file=file)
+            outputs = forward_each(list(zip(extractors, rows, strict=True)), frames)
+            found = [(arrays, row_table(each)) for arrays, each in zip(outputs, rows, strict=True)]
         return [
             VideoFeatures(tensors=as_dtype(arrays, task.params.dtype), rows=rows)
             for task, (arrays, rows) in zip(group, found, strict=True)
         ]
 
 
+def by_medium(tasks: Iterable[Task]) -> list[list[Task]]:
+    """Tasks that one pass over a video serves: all that take frames, and all that take sound of one rate."""
+    return _grouped(tasks, _medium)
+
+
 def by_sampling(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Tasks that take the same frames, or sound of the same rate, together: their video is decoded once."""
-    rule = {task.name: _decoded_for(task.params) for task in tasks}
-    ordered = sorted(tasks, key=lambda task: (rule[task.name], task.name))
-    return [list(group) for _, group in groupby(ordered, key=lambda task: rule[task.name])]
+    """Tasks that take the same frames, or sound of the same rate."""
+    return _grouped(tasks, lambda task: [_medium(task), _frames_rule(task)])
 
 
-def _decoded_for(params: Extract) -> str:
-    family = family_module(params.family)
-    if family.TAKES == "audio":
-        return f"sound {family.RATE}"
-    return record_sha256([params.sampling.model_dump(), lookahead_of(params.family)])
+def _grouped(tasks: Iterable[Task], rule: Callable[[Task], Any]) -> list[list[Task]]:
+    key = {task.name: record_sha256(rule(task)) for task in tasks}
+    ordered = sorted(tasks, key=lambda task: (key[task.name], task.name))
+    return [list(group) for _, group in groupby(ordered, key=lambda task: key[task.name])]
+
+
+def _medium(task: Task) -> str:
+    return "frames" if task.facts.sound is None else f"sound {task.facts.sound.rate}"
+
+
+def _frames_rule(task: Task) -> list[Any]:
+    if task.facts.sound is not None:
+        return []
+    return [task.params.sampling.model_dump(), task.facts.lookahead]
 
 
 @lru_cache(maxsize=1)
@@ -154,42 +181,6 @@ def _index(folder: Path, sha256: str) -> VideoIndex:
     """Read where it lies; a machine that shares only a cache has a copy there."""
     here = (folder / CHECKSUMS_FILE).is_file()
     return read_index(folder if here else bring_copy(f"index/{sha256}", files=FILES))
-
-
-def frame_rows(params: Extract, *, row: VideoRow, times: np.ndarray) -> SampledRows:
-    """Times that give no sensible rows are this video's failure, not that of all."""
-    require_times(params, row=row, times=times)
-    return sample(params.sampling, frames=row.frames, times=times, lookahead=lookahead_of(params.family))
-
-
-def require_times(params: Extract, *, row: VideoRow, times: np.ndarray) -> None:
-    if not (np.isfinite(times).all() and np.isfinite([row.duration, row.start]).all()):
-        raise DecodeError("bad-times", f"'{row.path}' has presentation times that are no numbers", hint=AGAIN)
-    rule = params.sampling
-    rate = rule.fps or (1 / rule.hop if rule.hop else 0.0)
-    if (rows := max(row.duration, times.max(initial=0.0)) * rate) > MOST_ROWS:
-        raise DecodeError("bad-times", f"'{row.path}' would have {rows:.3g} rows, at most {MOST_ROWS} are made")
-
-
-def row_count(params: Extract, *, row: VideoRow, times: np.ndarray) -> int:
-    """Rows that a video will have, known before anything is decoded; none of one that will fail."""
-    try:
-        require_times(params, row=row, times=times)
-    except DecodeError:
-        return 0
-    extractor = extractor_of(params, device="cpu")
-    if isinstance(extractor, AudioExtractor):
-        return len(audio_features.window_starts(extractor, params.sampling, duration=row.duration))
-    return len(frame_rows(params, row=row, times=times))
-
-
-def same_rows(one: Rows, other: Rows) -> bool:
-    theirs = other.columns()
-    return all(np.array_equal(column, theirs[name]) for name, column in one.columns().items())
-
-
-def row_table(rows: SampledRows) -> Rows:
-    return Rows(first_frame=rows.first, last_frame=rows.last, start=rows.start, end=rows.end, valid=rows.valid)
 
 
 def failure_of(error: DecodeError, row: VideoRow) -> Failure:

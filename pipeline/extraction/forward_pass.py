@@ -1,14 +1,16 @@
 """Frames through networks: prepared one by one, completed to rows, and forwarded in batches.
 
-The next batch is decoded and prepared in a background thread while the last one is in the network.
+The next batch is decoded and prepared in a background thread while the last one is in the network, and batches of other
+videos have their turns in between.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +19,10 @@ import torch
 from extractors.base import Extractor
 from pipeline.core import MissingToolError
 from pipeline.extraction import sampling
+from pipeline.extraction.device import Device, Found, device_of, on_gpu
 from pipeline.extraction.fingerprint import BATCH, CLIP_BATCH, GPU_TIMES
 
+AHEAD = 1  # batches of a video that wait for their turn while another one is in it
 Prefetched = TypeVar("Prefetched")
 
 
@@ -29,20 +33,39 @@ def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: samplin
 def forward_all(
     extractors: Sequence[Extractor], frames: Iterable[np.ndarray], *, rows: sampling.SampledRows
 ) -> list[dict[str, np.ndarray]]:
-    """The needed frames, in order, through every network; memory holds the frames of two batches and open windows."""
-    passes = [_Pass(extractor, rows) for extractor in extractors]
-    with closing(prefetch(_batches(passes, frames, rows))) as batches:
+    return forward_each([(extractor, rows) for extractor in extractors], frames)
+
+
+def forward_each(
+    pairs: Sequence[tuple[Extractor, sampling.SampledRows]], frames: Iterable[np.ndarray]
+) -> list[dict[str, np.ndarray]]:
+    """Every network takes those of `frames` that its own rows are made of; together they are `needed_by` all rows.
+
+    Memory holds the frames of two batches and open windows of each.
+    """
+    passes = [_Pass(extractor, rows) for extractor, rows in pairs]
+    with closing(prefetch(_batches(passes, frames, needed_by([rows for _, rows in pairs])))) as batches:
+        waiting = deque[tuple[_Pass, Callable[[], Found]]]()
         for each, batch in batches:
-            each.keep(forward_batch(each.extractor, batch))
+            waiting.append((each, begun(each.extractor, batch)))
+            if len(waiting) > AHEAD:
+                keep_first(waiting)
+        while waiting:
+            keep_first(waiting)
     return [each.result() for each in passes]
 
 
+def needed_by(rows: Sequence[sampling.SampledRows]) -> np.ndarray:
+    """The frames to decode for all of them: sorted, each once."""
+    return np.unique(np.concatenate([each.needed for each in rows]))
+
+
 def _batches(
-    passes: Sequence[_Pass], frames: Iterable[np.ndarray], rows: sampling.SampledRows
+    passes: Sequence[_Pass], frames: Iterable[np.ndarray], numbers: np.ndarray
 ) -> Generator[tuple[_Pass, Any], None, None]:
-    for number, frame in zip(rows.needed.tolist(), frames, strict=True):
+    for number, frame in zip(numbers.tolist(), frames, strict=True):
         for each in passes:
-            for batch in each.add(number, frame):
+            for batch in each.add(number, frame) if number in each.needed else ():
                 yield each, batch
     for each in passes:
         if each.waiting:
@@ -65,11 +88,17 @@ def prefetch(items: Generator[Prefetched, None, None]) -> Generator[Prefetched, 
             thread.submit(items.close)
 
 
+def keep_first(waiting: deque[tuple[_Pass, Callable[[], Found]]]) -> None:
+    each, found = waiting.popleft()
+    each.keep(found())
+
+
 class _Pass:
     """Prepared frames on their way through one network: rows are completed in order and go in batches."""
 
     def __init__(self, extractor: Extractor, rows: sampling.SampledRows) -> None:
         self.extractor = extractor
+        self.needed = frozenset(rows.needed.tolist())
         # What is still to come, each the frames it is made of; the whole video is one piece and gives all rows
         self.open = deque([rows.whole] if extractor.takes == "video" else rows.indices.tolist())
         self.prepared: dict[int, Any] = {}
@@ -80,7 +109,7 @@ class _Pass:
 
     def add(self, number: int, frame: np.ndarray) -> Iterator[Any]:
         """The batches that this frame makes full."""
-        self.prepared[number] = self.extractor.prepare(frame)
+        self.prepared[number] = device_of(self.extractor).prepared(self.extractor, frame)
         while self.open and max(self.open[0]) <= number:
             self.waiting.append(self._completed(self.open.popleft()))
             if len(self.waiting) >= batch_of(self.extractor):
@@ -93,9 +122,9 @@ class _Pass:
         return frames[0] if self.extractor.takes == "frames" else torch.stack(frames)
 
     def batch(self) -> Any:
-        """What waits; for a GPU in pinned memory, from where it is copied fast, pinned while the GPU is at work."""
+        """What waits, pinned while the device is at work."""
         batch, self.waiting = torch.stack(self.waiting), []
-        return batch.pin_memory() if on_gpu(self.extractor) else batch
+        return device_of(self.extractor).pinned(batch)
 
     def keep(self, found: dict[str, np.ndarray]) -> None:
         for name, arrays in found.items():
@@ -105,26 +134,39 @@ class _Pass:
         return {name: np.concatenate(arrays) for name, arrays in self.parts.items()}
 
 
-def on_gpu(extractor: Extractor) -> bool:
-    device = getattr(extractor, "device", None)
-    return device is not None and device.type == "cuda"
-
-
 def batch_of(extractor: Extractor) -> int:
     """Rows per forward pass. On a GPU more, and memory decides; on a CPU always the same, so that bytes are."""
     usual = BATCH if extractor.takes in ("frames", "audio") else CLIP_BATCH
     return extractor.most_rows or (usual * GPU_TIMES if on_gpu(extractor) else usual)
 
 
-def forward_batch(extractor: Extractor, batch: Any) -> dict[str, np.ndarray]:
-    """One batch forward, in halves when it does not fit into memory; the extractor then remembers what did."""
+def forward_batch(extractor: Extractor, batch: Any) -> Found:
+    return begun(extractor, batch)()
+
+
+def begun(extractor: Extractor, batch: Any) -> Callable[[], Found]:
+    """One batch forward in its turn, in parts when it does not fit into memory; call what this returns for the rows."""
+    device = device_of(extractor)
+    passes = device.in_turn(partial(_started, device, extractor, batch))
+
+    def found() -> Found:
+        parts = [fetch() for fetch in passes.result()]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    return found
+
+
+def _started(device: Device, extractor: Extractor, batch: Any) -> list[Callable[[], Found]]:
+    """In halves where memory is short; the extractor then remembers what did fit, also for batches that wait."""
+    size = extractor.most_rows or len(batch)
+    if len(batch) > size:
+        return [fetch for part in batch.split(size) for fetch in _started(device, extractor, part)]
     try:
-        return {name: rows.float().cpu().numpy() for name, rows in extractor(batch).items()}
+        return [device.start(extractor, batch)]
     except torch.OutOfMemoryError as error:
         if len(batch) == 1:
             message = f"not even one row of '{', '.join(extractor.outputs)}' fits into the memory of the device"
             raise MissingToolError(message, hint="free the device's memory, or extract on the CPU") from error
-    torch.cuda.empty_cache()
+    device.make_room()
     extractor.most_rows = -(-len(batch) // 2)
-    halves = [forward_batch(extractor, half) for half in batch.split(extractor.most_rows)]
-    return {name: np.concatenate([half[name] for half in halves]) for name in extractor.outputs}
+    return _started(device, extractor, batch)

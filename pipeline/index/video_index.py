@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ class VideoRow:
     fps: float  # frames / duration: the mean rate, also of a variable one
     duration: float  # seconds from the first frame until the last one ends
     audio: str  # "present" | "absent" | "unreadable"
-    backend: str  # "decord" | "pyav"
+    backend: str  # "decord" | "pyav" | "torchcodec"
     warnings: tuple[str, ...]
     why: str = ""  # the reason for the backend
     lost: int = 0  # frames that the file promises and that could not be decoded
@@ -43,6 +42,12 @@ class VideoRow:
     audio_start: float = 0.0  # where the sound begins and ends, in seconds from the first frame; both 0 without sound
     audio_end: float = 0.0
     audio_peak: float = 0.0  # largest amplitude, 0..1; 0 is silence
+    build: str = ""  # of a backend that no lock pins: its version and its FFmpeg's; a row without one does not say so
+
+    @property
+    def decoder(self) -> str:
+        """All that is known of what gave the pixels."""
+        return f"{self.backend} {self.build}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ def write_index(
     """Publish the files, the checksums of all last; equal rows give equal bytes, whatever order they come in."""
     ordered = sorted(rows, key=lambda row: row.id)
     refused = sorted(quarantined, key=lambda row: row.id)
-    atomic.write_bytes(folder / TIMES_FILE, _npy([times[row.id] for row in ordered]))
+    _write_times(folder / TIMES_FILE, (times[row.id] for row in ordered), count=sum(row.frames for row in ordered))
     atomic.write_text(folder / QUARANTINE_FILE, _lines(refused))
     atomic.write_text(folder / INDEX_FILE, _lines(ordered))
     write_sealed_json(folder / CHECKSUMS_FILE, {name: file_sha256(folder / name) for name in CONTENT})
@@ -104,15 +109,22 @@ def _require_whole(folder: Path) -> None:
             raise DamageError(f"{path} is damaged: its checksum does not fit", hint=AGAIN)
 
 
-def _npy(parts: list[np.ndarray]) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, np.concatenate([np.empty(0), *parts]), allow_pickle=False)
-    return stream.getvalue()
+def _write_times(path: Path, parts: Iterable[np.ndarray], *, count: int) -> None:
+    """As `np.save` of all together would, with one video in memory at a time."""
+    header = {"descr": np.dtype(np.float64).str, "fortran_order": False, "shape": (count,)}
+    with atomic.publishing(path) as temporary, temporary.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for part in parts:
+            stream.write(np.ascontiguousarray(part, np.float64).data)
 
 
 def _lines(rows: Iterable[VideoRow | QuarantineRow]) -> str:
     # ASCII only: a file name that is not UTF-8 becomes lone surrogates, which JSON can carry as \udcXX escapes
-    return "".join(json.dumps(asdict(row), ensure_ascii=True) + "\n" for row in rows)
+    return "".join(json.dumps(_values(row), ensure_ascii=True) + "\n" for row in rows)
+
+
+def _values(row: VideoRow | QuarantineRow) -> dict[str, Any]:
+    return {name: value for name, value in vars(row).items() if name != "build" or value}
 
 
 def _read(path: Path, kind: type[Any]) -> list[Any]:

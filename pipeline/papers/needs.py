@@ -6,7 +6,7 @@ divided by a rate: good to tell an evening from a month, not more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -20,6 +20,7 @@ from pipeline.papers.recipes import Recipe
 from pipeline.params import Dataset, Extract, Sampling, Schedule
 from pipeline.weights import availability, is_ready
 
+INDEX = Path("data/index")
 CORE = 25.0  # G multiply-adds a second of one core: I3D 22, Inception-V4 25, ResNet-152 32, measured eagerly
 GPU = 1500.0  # assumed, not measured
 COPIES = 2  # a store, and the feature cache beside it
@@ -114,14 +115,41 @@ def needs_of(recipe: Recipe, size: DatasetSize) -> Needs:
     return Needs(size, features, training(recipe.recipe.main), sum(map(training, recipe.train)))
 
 
-def dataset_size(recipe: Recipe, dataset: Dataset, *, index: Path) -> DatasetSize:
-    """From the video index where it is of the recipe's own data set: after `dataset use` it may be of another still."""
-    published = PUBLISHED[recipe.recipe.dataset, recipe.recipe.split]
-    if dataset.name != recipe.recipe.dataset or not (index / INDEX_FILE).is_file():
-        return published
+def dataset_sizes(recipe: Recipe, dataset: Dataset, *, index: Path) -> list[DatasetSize]:
+    """The videos at hand, where the recipe's own data set was decoded, and then the whole data set."""
+    whole = PUBLISHED[recipe.recipe.dataset, recipe.recipe.split]
+    return [*(_at_hand(dataset, whole, index) if dataset.name == recipe.recipe.dataset else []), whole]
+
+
+def known_sizes(dataset: Dataset, *, index: Path = INDEX) -> list[DatasetSize]:
+    """The same of any data set: that of params.yaml, of which no size may be known."""
+    whole = PUBLISHED.get((dataset.name, dataset.split))
+    return [*_at_hand(dataset, whole, index), *([whole] if whole else [])]
+
+
+def _at_hand(dataset: Dataset, whole: DatasetSize | None, index: Path) -> list[DatasetSize]:
+    """From the video index: after `dataset use` it may be of another data set still."""
+    if not (index / INDEX_FILE).is_file():
+        return []
     rows = read_index(index).rows.values()
     clips = [Clips(1, row.frames, row.duration) for row in rows if Path(row.path).is_relative_to(dataset.videos)]
-    return DatasetSize(clips, published.captions, f"{index}") if clips else published
+    captions = round(whole.captions * len(clips) / whole.videos) if whole else 0  # as many per video as in the whole
+    return [DatasetSize(clips, captions, f"{index}")] if clips else []
+
+
+def bytes_of(planned: Mapping[str, tuple[Extract, Mapping[str, Sequence[int]]]], size: DatasetSize) -> int:
+    """On disk, of stores and feature cache: entries of `extract` and the shapes of their outputs."""
+    return COPIES * sum(
+        _rows(entry.sampling, size) * _row_bytes(entry, shapes.values()) for entry, shapes in planned.values()
+    )
+
+
+def _rows(sampling: Sampling, size: DatasetSize) -> int:
+    return sum(clips.count * row_count(sampling, clips) for clips in size.clips)
+
+
+def _row_bytes(entry: Extract, shapes: Iterable[Sequence[int]]) -> int:
+    return sum(prod(shape) for shape in shapes) * np.dtype(entry.dtype).itemsize
 
 
 def row_count(sampling: Sampling, clips: Clips) -> int:
@@ -142,8 +170,7 @@ def gpu_hours(gmac: float) -> float:
 def _feature(name: str, entry: Extract, size: DatasetSize) -> FeatureNeed:
     card = next(card for card in read_cards().values() if _same_network(card.params, entry))
     shapes = {output: card.taps[output] for output in entry.outputs}
-    rows = sum(clips.count * row_count(entry.sampling, clips) for clips in size.clips)
-    numbers = sum(prod(shape) for shape in shapes.values())
+    rows = _rows(entry.sampling, size)
     return FeatureNeed(
         name=name,
         outputs=shapes,
@@ -151,7 +178,7 @@ def _feature(name: str, entry: Extract, size: DatasetSize) -> FeatureNeed:
         state=availability(entry.weights),
         licence=card.licence,
         rows=rows,
-        bytes=rows * numbers * np.dtype(entry.dtype).itemsize,
+        bytes=rows * _row_bytes(entry, shapes.values()),
         gmac=rows * GMAC[entry.network],
     )
 

@@ -18,7 +18,7 @@ from pipeline.catalogue import entry_of, read_card
 from pipeline.core import UsageError
 from pipeline.params import OWN_STORES, Assemble, Caption, Extract, Section, Slots, Train, read_yaml
 
-FOLDER = Path(__file__).parents[2] / "workflows/papers"
+RECIPES = Path(__file__).parents[2] / "workflows/papers"
 SECTIONS = ("extract", "assemble", "train", "caption")
 
 
@@ -44,6 +44,7 @@ class About(Section):
     title: str
     dataset: Literal["msrvtt", "msvd", "vatex", "mvad"]
     split: str = "standard"
+    videos: dict[Literal["train", "val", "test"], int]  # that the paper had
     main: str  # the run of the paper's own best row
     caption_gmac: float  # G multiply-adds to read one caption, forward
     word_vectors: str = ""  # what file the runs' word_vectors stands for
@@ -67,7 +68,7 @@ def percent(row: Row, table: Table) -> list[str]:
 
 
 def known_recipes() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return sorted(path.stem for path in RECIPES.glob("*.yaml"))
 
 
 def recipe_path(name: str) -> Path:
@@ -77,7 +78,7 @@ def recipe_path(name: str) -> Path:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
         hint = f"framescribe paper {close[0]}" if close else "framescribe paper"
         raise UsageError(f"there is no recipe '{name}'; there are: {', '.join(known)}", hint=hint)
-    return FOLDER / f"{name}.yaml"
+    return RECIPES / f"{name}.yaml"
 
 
 @cache

@@ -8,12 +8,10 @@ from typing import Any
 
 from pipeline.core import Console, write_text
 from pipeline.papers.applying import applied, differences, keep_former
-from pipeline.papers.needs import Needs, core_hours, dataset_size, gpu_hours, needs_of
+from pipeline.papers.needs import INDEX, Needs, core_hours, dataset_sizes, gpu_hours, needs_of
 from pipeline.papers.recipes import Recipe, known_recipes, percent, read_recipe
 from pipeline.params import PARAMS_FILE, Dataset, load_params
 from pipeline.weights import fetch_command
-
-INDEX = Path("data/index")
 
 
 def show_recipes(console: Console) -> dict[str, Any]:
@@ -32,10 +30,13 @@ def apply_recipe(name: str, *, show_only: bool, console: Console) -> dict[str, A
     """Show the recipe and, unless `show_only`, write it to params.yaml; the former file is kept."""
     recipe, dataset = read_recipe(name), load_params().dataset
     before, after = PARAMS_FILE.read_text(), applied(name)
-    needs = needs_of(recipe, dataset_size(recipe, dataset, index=INDEX))
+    every = [needs_of(recipe, size) for size in dataset_sizes(recipe, dataset, index=INDEX)]
+    needs = every[0]  # of the videos at hand, where they were decoded
     changed = differences(before, after)
     _show_rows(recipe, console)
-    _show_needs(recipe, needs, console)
+    for each in every:
+        _show_costs(recipe, each, console)
+    _show_word_vectors(recipe, console)
     if changed:
         console.table(("params.yaml", "before", "after"), changed)
     steps = next_steps(recipe, needs, dataset)
@@ -50,7 +51,13 @@ def apply_recipe(name: str, *, show_only: bool, console: Console) -> dict[str, A
         state = f"{name} already"
     console.say("\n  ".join([f"{PARAMS_FILE} is {state}; next:", *steps]))
     written = bool(changed) and not show_only
-    return _facts(recipe, needs) | {"written": written, "changed": [key for key, _, _ in changed], "next": steps}
+    whole = {"videos": every[-1].size.videos, "disk": every[-1].disk}
+    return _facts(recipe, needs) | {
+        "whole": whole,
+        "written": written,
+        "changed": [key for key, _, _ in changed],
+        "next": steps,
+    }
 
 
 def _facts(recipe: Recipe, needs: Needs) -> dict[str, Any]:
@@ -72,7 +79,7 @@ def next_steps(recipe: Recipe, needs: Needs, dataset: Dataset) -> list[str]:
         lenient = " --unmatched ignore" if about.dataset == "vatex" else ""
         steps.append(f"framescribe dataset use {about.dataset} --videos DIR --annotations PATH{split}{lenient}")
     steps += [fetch_command(name) for name in needs.missing]
-    steps += [f"dvc repro evaluate@{about.main}", "dvc repro"]
+    steps += ["framescribe doctor", f"dvc repro evaluate@{about.main}", "dvc repro"]
     return steps + [line for table in recipe.tables[:1] for row in table.rows for line in row.commands]
 
 
@@ -88,12 +95,15 @@ def _show_rows(recipe: Recipe, console: Console) -> None:
         console.say(f"differs: {text}")
 
 
-def _show_needs(recipe: Recipe, needs: Needs, console: Console) -> None:
-    _show_features(needs, console)
+def _show_costs(recipe: Recipe, needs: Needs, console: Console) -> None:
     console.say(f"videos: {needs.size.videos} ({needs.size.source})")
+    _show_features(needs, console)
     free = shutil.disk_usage(".").free
-    console.say(f"disk: about {needs.disk / 1e9:.0f} GB, stores and feature cache; free here: {free / 1e9:.0f} GB")
+    console.say(f"disk: about {needs.disk / 1e9:.1f} GB, stores and feature cache; free here: {free / 1e9:.0f} GB")
     _show_hours(recipe, needs, console)
+
+
+def _show_word_vectors(recipe: Recipe, console: Console) -> None:
     if recipe.recipe.word_vectors:
         path = Path(recipe.train[recipe.recipe.main].word_vectors)
         state = "present" if path.is_file() else "missing"

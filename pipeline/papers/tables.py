@@ -1,4 +1,7 @@
-"""The papers' tables, live: each published row beside the run that makes it here, and what differs between the two."""
+"""The papers' tables, live: each published row beside the run that makes it here, and what differs between the two.
+
+Only tables of the data set and split rule at hand: other numbers mean nothing beside a run.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
+from pipeline.papers.differing import Here, Made, differences, fuses, members_of
 from pipeline.papers.recipes import Recipe, Row, Table, percent
-from pipeline.params import Dataset, Schedule, Train
+from pipeline.params import Dataset, Train
+from pipeline.predictions import parse_name, prediction_name
 
-TOLD = 5  # differences written out; the rest are counted
 AS_PUBLISHED = "as the recipe says"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """A run that was scored."""
-
-    name: str
-    scores: Mapping[str, float]  # of 1
-    split: str  # the one that it captioned
-    record: Mapping[str, Any]  # runs/<run>/run.json; empty for an ensemble or a fusion
-
-    @property
-    def params(self) -> Train | None:
-        try:
-            return Train.model_validate(self.record["params"])
-        except (KeyError, ValidationError):  # by another version, or made of several runs
-            return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,98 +39,93 @@ class PaperTable:
         return any(line.ours for line in self.lines)
 
 
+def of_this_data(recipe: Recipe, dataset: Dataset) -> bool:
+    return (recipe.recipe.dataset, recipe.recipe.split) == (dataset.name, dataset.split)
+
+
 def paper_tables(
-    recipes: Iterable[Recipe], made: Sequence[Made], *, dataset: Dataset, planned: Mapping[str, Train]
+    recipes: Iterable[Recipe], made: Sequence[Made], *, here: Here, planned: Mapping[str, Train]
 ) -> list[PaperTable]:
     """`planned` are the runs of params.yaml."""
-    return [_table(recipe, table, made, dataset, planned) for recipe in recipes for table in recipe.tables]
+    fitting = [recipe for recipe in recipes if of_this_data(recipe, here.dataset)]
+    return [_table(recipe, table, made, here, planned) for recipe in fitting for table in recipe.tables]
 
 
-def _table(
-    recipe: Recipe, table: Table, made: Sequence[Made], dataset: Dataset, planned: Mapping[str, Train]
-) -> PaperTable:
+def _table(recipe: Recipe, table: Table, made: Sequence[Made], here: Here, planned: Mapping[str, Train]) -> PaperTable:
     about = recipe.recipe
     return PaperTable(
         recipe=recipe.name,
         paper=about.paper,
         title=f"{about.paper}, Table {table.table}: {about.dataset}, {table.split} split, percent",
         metrics=table.metrics,
-        lines=[_line(recipe, table, row, made, dataset, planned) for row in table.rows],
+        lines=[_line(recipe, table, row, made, here, planned) for row in table.rows],
     )
 
 
 def _line(
-    recipe: Recipe, table: Table, row: Row, made: Sequence[Made], dataset: Dataset, planned: Mapping[str, Train]
+    recipe: Recipe, table: Table, row: Row, made: Sequence[Made], here: Here, planned: Mapping[str, Train]
 ) -> Line:
-    found = next((each for each in made if each.name == row.run), None) or _alike(recipe, row, made)
+    found = _found(recipe, row, made, split=table.split)
     published = percent(row, table)
     if found is None:
-        return Line(row=row.row, published=published, ours=[], remarks=[how_to_make(recipe, row, planned)])
+        return Line(
+            row=row.row, published=published, ours=[], remarks=[how_to_make(recipe, row, planned, split=table.split)]
+        )
+    if elsewhere := scored_elsewhere(found, row, here, split=table.split):
+        return Line(row=row.row, published=published, ours=[], remarks=[elsewhere])
     ours = [f"{100 * found.scores[metric]:.1f}" if metric in found.scores else "-" for metric in table.metrics]
-    differs = differences(recipe, row, found, dataset=dataset, split=table.split)
+    differs = differences(recipe, row, found, here=here, split=table.split)
     return Line(row=row.row, published=published, run=found.name, ours=ours, remarks=differs or [AS_PUBLISHED])
 
 
-def how_to_make(recipe: Recipe, row: Row, planned: Mapping[str, Train]) -> str:
+def _found(recipe: Recipe, row: Row, made: Sequence[Made], *, split: str) -> Made | None:
+    """Of `RUN` and `RUN@SPLIT` the one of this split; a list of ids is no split."""
+    here = [each for each in made if parse_name(each.name).videos in ("", split)]
+    named = [each for each in here if each.run == row.run] or _alike(recipe, row, here)
+    return next((each for each in named if each.evaluation.get("split") == split), next(iter(named), None))
+
+
+def how_to_make(recipe: Recipe, row: Row, planned: Mapping[str, Train], *, split: str) -> str:
     if not recipe.train.keys() <= planned.keys():
         return f"framescribe paper {recipe.name}"
+    if split != recipe.caption.split:  # the graph captions one
+        trained = [f"dvc repro train@{row.run}"] if row.run in recipe.train else []
+        return " && ".join([*trained, on_split(row, row.run, split=split)])
     return " && ".join(row.commands) or f"dvc repro evaluate@{row.run}"
 
 
-def differences(recipe: Recipe, row: Row, made: Made, *, dataset: Dataset, split: str) -> list[str]:
-    """What keeps the two numbers of a line from being comparable."""
-    about, told = recipe.recipe, []
-    if dataset.name != about.dataset:
-        told.append(f"data set {dataset.name}, not {about.dataset}")
-    elif dataset.split != about.split:
-        told.append(f"split rule {dataset.split}, not {about.split}")
-    if made.split != split:
-        told.append(f"scored on {made.split}, not {split}")
-    wanted, given = recipe.train.get(row.run), made.params
-    if wanted is not None and given is not None:
-        told += _features(wanted, given, made.record) + _training(wanted, given)
-    elif made.record:
-        told.append("made by another version: its settings cannot be compared")
-    rest = len(told) - TOLD
-    return told if rest <= 1 else [*told[:TOLD], f"and {rest} more"]
+def on_split(row: Row, run: str, *, split: str) -> str:
+    """The commands that caption and score trained runs on another split than the graph's, into files of their own."""
+    name, members = prediction_name(run, videos=split), members_of(row)
+    steps = [f"framescribe caption {run} --split {split}"]
+    if fuses(row):
+        steps = [f"framescribe caption {member} --split {split}" for member in members]
+        steps += ["framescribe fuse " + " ".join(prediction_name(member, videos=split) for member in members)]
+    elif members:
+        steps = [f"framescribe caption {' '.join(members)} --split {split} --out predictions/{name}.json"]
+    return " && ".join([*steps, f"framescribe evaluate {name}"])
 
 
-def _features(wanted: Train, given: Train, record: Mapping[str, Any]) -> list[str]:
-    slots = given.features.model_dump()
-    told = [
-        f"{slot}: {slots[slot]}, not {store}"
-        for slot, store in wanted.features.model_dump().items()
-        if slots[slot] != store
-    ]
-    untrained = [name for name, facts in record.get("features", {}).items() if facts.get("untrained")]
-    return told + [f"untrained features: {', '.join(untrained)}"] * bool(untrained)
+def scored_elsewhere(made: Made, row: Row, here: Here, *, split: str) -> str:
+    """Why its scores cannot stand in a table of this data set and split, and what helps."""
+    scored = made.evaluation.get("split", "a split that nobody wrote down")
+    if scored != split:
+        return f"{made.name} was scored on {scored}, not {split}: {on_split(row, made.run, split=split)}"
+    if made.evaluation.get("references_sha256") != here.references.get(split):
+        return f"{made.name} was scored against other captions than data/captions: framescribe evaluate {made.name}"
+    return ""
 
 
-def _training(wanted: Train, given: Train) -> list[str]:
-    epochs = [sum(stage.epochs for stage in run.stages) for run in (given, wanted)]
-    told = [f"{epochs[0]} epochs, not {epochs[1]}"] if epochs[0] != epochs[1] else []
-    told += [
-        f"{key} {given.options.get(key, 'default')}, not {value}"
-        for key, value in wanted.options.items()
-        if given.options.get(key) != value
-    ]
-    keys = [key for key in Schedule.model_fields if key not in ("epochs", "patience", "stage")]
-    for key in [*keys, "batch_size", "initial", "word_vectors"]:
-        ours, theirs = getattr(given, key), getattr(wanted, key)
-        told += [f"{key} {ours or 'none'}, not {theirs or 'none'}"] if ours != theirs else []
-    return told
-
-
-def _alike(recipe: Recipe, row: Row, made: Sequence[Made]) -> Made | None:
-    """A run of another name that is this row in what makes the recipe's rows different from each other."""
+def _alike(recipe: Recipe, row: Row, made: Sequence[Made]) -> list[Made]:
+    """Runs of other names that are this row in what makes the recipe's rows different from each other."""
     if row.run not in recipe.train:
-        return None
+        return []
     wanted = _signature(recipe, recipe.train[row.run])
     same_row = [name for name, run in recipe.train.items() if _signature(recipe, run) == wanted]
     seeds = {name for name in same_row if recipe.train[name].features == recipe.train[row.run].features}
     if set(same_row) != seeds:  # rows that differ by their features: only names can tell
-        return None
-    return next((each for each in made if each.params and _signature(recipe, each.params) == wanted), None)
+        return []
+    return [each for each in made if each.params and _signature(recipe, each.params) == wanted]
 
 
 def _signature(recipe: Recipe, run: Train) -> tuple[Any, ...]:

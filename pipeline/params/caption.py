@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline.params.section import Section
 
+Slot = Literal["appearance", "motion", "regions", "sound"]
+
 
 class Caption(Section):
+    search: Literal["beam", "sample", "consensus"] = "beam"
     beam: int = Field(default=5, gt=0)  # 1 is greedy
     max_words: int = Field(default=20, gt=0)
     length_power: float = Field(default=0.0, ge=0)  # beams are ranked by log p / length ** power
+    temperature: float = Field(default=0.7, gt=0)  # of sampled captions
+    seed: int = Field(default=0, ge=0)  # of sampled captions
+    consensus_of: Literal["sample", "beam"] = "sample"  # the candidates of a consensus
+    samples: int = Field(default=40, ge=2)  # sampled captions per video, of a consensus
+    utility: Literal["cider", "bleu4"] = "cider"  # how close two captions are
+    neighbours: int = Field(default=0, ge=0)  # nearest training videos, whose captions judge the candidates too
+    neighbours_by: Slot = "appearance"  # the store that says which are near
     split: Literal["train", "val", "test"] = "test"
+    no_repeat: int | None = Field(default=None, ge=0)  # no run of so many words twice in a sentence; 0 is no rule
+    first_reading: bool = False  # of a model that reads twice: beside each sentence the one after the first reading
+
+    @model_validator(mode="after")
+    def _has_others(self) -> Caption:
+        if self.search == "consensus" and self.consensus_of == "beam" and self.beam == 1:
+            raise ValueError("a consensus of beams needs a beam of at least 2")
+        return self
+
+    @property
+    def deciding(self) -> dict[str, Any]:
+        """The settings that decide the captions: a sentence beside them does not, nor does what the search ignores."""
+        beam = ("beam", "max_words", "length_power", "split", *(["no_repeat"] if self.no_repeat else []))
+        sample = ("search", "temperature", "seed", "max_words", "split")
+        if self.search == "beam":
+            return {name: getattr(self, name) for name in beam}
+        if self.search == "sample":
+            return {name: getattr(self, name) for name in sample}
+        candidates = (*sample, "samples") if self.consensus_of == "sample" else ("search", *beam)
+        judges = ("neighbours", "neighbours_by") if self.neighbours else ()
+        return {name: getattr(self, name) for name in (*candidates, "consensus_of", "utility", *judges)}

@@ -1,4 +1,4 @@
-"""`params.yaml`: what changes results, one section a stage. Unknown keys and wrong types are errors."""
+"""`params.yaml`: what changes results, one section per stage. Unknown keys and wrong types are errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.params.evaluate import Evaluate
 from pipeline.params.extract import Extract
 from pipeline.params.report import Report
 from pipeline.params.section import Section, explain_problem, read_yaml
-from pipeline.params.train import Train
+from pipeline.params.train import NO_RUN, Train
 
 PARAMS_FILE = Path("params.yaml")
 OWN_STORES = ("none", "category")  # folders of features/ that no extractor makes: the empty one, and assemble's
@@ -36,12 +36,18 @@ def _store_name(name: str) -> str:
     return _folder_name(name)
 
 
+def _run_name(name: str) -> str:
+    if name == NO_RUN:
+        raise ValueError(f"runs/{NO_RUN} stands for no run; call this one something else")
+    return _folder_name(name)
+
+
 class Params(Section):
     dataset: Dataset
     decode: Decode = Decode()
     extract: dict[Annotated[str, AfterValidator(_store_name)], Extract]
     assemble: Assemble = Assemble()
-    train: dict[Annotated[str, AfterValidator(_folder_name)], Train]
+    train: dict[Annotated[str, AfterValidator(_run_name)], Train]
     caption: Caption = Caption()
     evaluate: Evaluate = Evaluate()
     report: Report = Report()

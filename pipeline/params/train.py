@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from pipeline.params.section import Section, explain_problem
+
+# What a run that reads neither says: dvc.yaml depends on both paths, and DVC knows no optional ones.
+NO_RUN = "none"  # runs/none
+NO_VECTORS = "weights/words/none.txt"
 
 
 class Slots(Section):
@@ -27,7 +31,7 @@ class Schedule(Section):
     patience: int = Field(default=5, gt=0)  # epochs without a better validation CIDEr
     optimizer: Literal["adamw", "adam", "rmsprop", "adadelta", "sgd"] = "adamw"
     learning_rate: float = Field(default=1e-3, gt=0)
-    warmup: int = Field(default=0, ge=0)  # epochs in which the rate rises in a line
+    warmup: int = Field(default=0, ge=0)  # epochs in which the rate rises in a line, with every update
     warmup_from: float = Field(default=1e-7, gt=0)
     drop_after: int = Field(default=0, ge=0)  # epochs after which the rate falls to `drop_to` at once; 0: never
     drop_to: float = Field(default=1e-6, gt=0)
@@ -63,12 +67,19 @@ class Train(Schedule):
     tensors: dict[str, str] = {}  # input of the model -> tensor of the store, where it is not the usual one
     options: dict[str, int | float | bool | str] = {}  # the model's own sizes
     batch_size: int = Field(default=64, gt=0)  # captions per step
+    parts: int = Field(default=1, gt=0, exclude_if=lambda parts: parts == 1)  # that a batch is cut into, to be shared
     captions_per_video: int = Field(default=0, ge=0)  # in an epoch, drawn anew, in one batch; 0: all, anywhere
     seed: int = 0
     initial: Literal["default", "orthogonal", "uniform"] = "default"  # weights before training
-    start_from: str = ""  # a trained run of the same model whose weights are these; empty: from nothing
-    word_vectors: str = ""  # file of `word x1 x2 ...` lines for the embedding; empty: learnt from nothing
+    start_from: str = ""  # a trained run of the same model whose weights are these; none: from nothing
+    word_vectors: str = ""  # file of `word x1 x2 ...` lines for the embedding; none.txt: learnt from nothing
     then: list[dict[str, Any]] = []
+
+    @field_validator("start_from", "word_vectors")
+    @classmethod
+    def nothing_is_empty(cls, value: str) -> str:
+        """One spelling of nothing behind the file: what identifies a run knows no other."""
+        return "" if value in (NO_RUN, NO_VECTORS) else value
 
     @model_validator(mode="after")
     def stages_are_schedules(self) -> Train:

@@ -60,5 +60,6 @@ def without_attention(generated: Mapping[str, Any]) -> dict[str, dict[str, Any]]
     """Generated captions as JSON; their attention maps are in the file beside it."""
     return {
         video: {"caption": each.caption, "log_prob": each.log_prob, "words": each.words}
+        | ({} if each.first_reading is None else {"first_reading": each.first_reading})
         for video, each in generated.items()
     }

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import InputError, read_sealed_json
+from pipeline.predictions.names import caption_command, parse_name
 
 
 def read_prediction_file(path: Path, *, run: str) -> dict[str, Any]:
     """All that `framescribe caption` wrote."""
-    hint = f"`framescribe caption {run}`, or `dvc repro --force caption@{run}` with all before it"
+    hint = caption_command(run)
+    if parse_name(run).of_stage:
+        hint = f"`{hint}`, or `dvc repro --force caption@{run}` with all before it"
     return read_sealed_json(path, hint=hint)
 
 
@@ -21,7 +24,7 @@ def read_run_predictions(path: Path, *, run: str) -> tuple[str, dict[str, str]]:
     whole = isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values())
     captions = captions_of(entries) if whole else None
     if captions is None or not isinstance(value.get("split"), str):
-        raise InputError(f"{path} lacks a split, or a caption per video", hint=f"framescribe caption {run}")
+        raise InputError(f"{path} lacks a split, or a caption per video", hint=caption_command(run))
     return value["split"], captions
 
 

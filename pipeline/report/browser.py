@@ -17,6 +17,7 @@ from pipeline.index import VideoIndex
 from pipeline.report.clip_entries import choose, detail, list_entry
 from pipeline.report.films import Film, read_film, unread_film
 from pipeline.report.overlays import wanted_frames
+from pipeline.report.players import player_address
 from pipeline.report.results import HEADLINE, Captions, ReportedRun
 
 
@@ -49,7 +50,8 @@ def write_videos(
             picture = f"{quote(folder.name)}/{name}.jpg" if film.jpeg else ""
             if film.jpeg:
                 (temporary / f"{name}.jpg").write_bytes(film.jpeg)
-            _write(temporary, name, detail(video, runs=runs, film=film, picture=picture))
+            played = player_address(video, index=index, beside=folder.parent)
+            _write(temporary, name, detail(video, runs=runs, film=film, picture=picture, played=played))
             entry = list_entry(video, runs=runs, metrics=metrics, captions=captions)
             entries.append(entry | {"data": name})
             progress.advance()
@@ -80,8 +82,13 @@ def _write(folder: Path, name: str, value: dict[str, Any]) -> None:
 
 
 def inside(entries: Sequence[dict[str, Any]], *, runs: Sequence[ReportedRun]) -> str:
-    """The same as one JSON text for a page that has everything inside; nothing in it can end its script element."""
-    return json.dumps(contents(entries, runs=runs, metrics=[])).replace("<", "\\u003c")
+    """The same as one JSON text for a page that has everything inside."""
+    return script_json(contents(entries, runs=runs, metrics=[]))
+
+
+def script_json(value: Any) -> str:
+    """JSON in which nothing can end its script element."""
+    return json.dumps(value).replace("<", "\\u003c")
 
 
 def whole_entry(
@@ -94,6 +101,10 @@ def whole_entry(
 ) -> dict[str, Any]:
     """A video with its detail and its picture inside."""
     shown = film(video, runs=runs, index=index, wanted=True)
-    picture = f"data:image/jpeg;base64,{base64.b64encode(shown.jpeg).decode()}" if shown.jpeg else ""
     entry = list_entry(video, runs=runs, metrics=[], captions=captions)
-    return entry | {"detail": detail(video, runs=runs, film=shown, picture=picture)}
+    return entry | {"detail": detail(video, runs=runs, film=shown, picture=picture_inside(shown))}
+
+
+def picture_inside(film: Film) -> str:
+    """The picture as an address that holds it whole."""
+    return f"data:image/jpeg;base64,{base64.b64encode(film.jpeg).decode()}" if film.jpeg else ""

@@ -27,6 +27,7 @@ def render(captioned: Captioned, *, dataset: str) -> str:
         run=run.name,
         count=len(entries),
         refused=captioned.refused,
+        unlike={id_: each.told() for id_, each in captioned.likeness.items() if each.unlike},
         trained_on=trained_on(captioned.record, dataset=dataset),
         inside=inside(entries, runs=[run]),
         runs=[],

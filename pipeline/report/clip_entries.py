@@ -60,7 +60,11 @@ def _answer(
         "score": _rounded(scores.get(HEADLINE)),
         "scores": [_rounded(scores.get(metric)) for metric in metrics],
         "log_prob": _rounded(prediction.log_prob),
-    }
+    } | _first_reading(prediction.first_reading, references)
+
+
+def _first_reading(caption: str | None, references: Sequence[str]) -> dict[str, Any]:
+    return {} if caption is None else {"first": {"words": caption.split(), "odd": odd_words(caption, references)}}
 
 
 def _rounded(value: float | None) -> float | None:
@@ -78,7 +82,7 @@ def _plain(word: str) -> str:
     return re.sub(r"[^\w]", "", word).casefold()
 
 
-def detail(video: str, *, runs: Sequence[ReportedRun], film: Film, picture: str) -> dict[str, Any]:
+def detail(video: str, *, runs: Sequence[ReportedRun], film: Film, picture: str, played: str = "") -> dict[str, Any]:
     """What is read only when a video is shown: its film, and the attention per word of every run."""
     maps = [
         {"run": number, "words": _words(run, video)}
@@ -93,7 +97,7 @@ def detail(video: str, *, runs: Sequence[ReportedRun], film: Film, picture: str)
         for number, run in enumerate(runs)
         if (looks := run.looks.get(video)) and video in run.answers.predictions
     ]
-    return {"film": film_entry(film, picture), "looks": maps}
+    return {"film": film_entry(film, picture), "played": played, "looks": maps}
 
 
 def film_entry(film: Film, picture: str) -> dict[str, Any]:

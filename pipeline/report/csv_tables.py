@@ -12,8 +12,8 @@ from pipeline.report.results import ReportedRun, metric_names
 
 
 def write_tables(folder: Path, runs: Sequence[ReportedRun]) -> None:
-    write_text(folder / "curves.csv", _csv(("run", "epoch", "curve", "value"), _curves(runs)))
-    write_text(folder / "scores.csv", _csv(("run", "metric", "score", "low", "high"), _scores(runs)))
+    write_text(folder / "curves.csv", csv_text(("run", "epoch", "curve", "value"), _curves(runs)))
+    write_text(folder / "scores.csv", csv_text(("run", "metric", "score", "low", "high"), _scores(runs)))
 
 
 def _curves(runs: Sequence[ReportedRun]) -> Iterable[tuple[object, ...]]:
@@ -23,15 +23,14 @@ def _curves(runs: Sequence[ReportedRun]) -> Iterable[tuple[object, ...]]:
 
 
 def _scores(runs: Sequence[ReportedRun]) -> Iterable[tuple[object, ...]]:
-    """A score without an interval is its own."""
+    """A score without an interval has empty cells."""
     for metric in metric_names([run.scores.scores for run in runs]):
         for run in runs:
             if metric in run.scores.scores:
-                score = run.scores.scores[metric]
-                yield run.name, metric, score, *run.scores.intervals.get(metric, (score, score))
+                yield run.name, metric, run.scores.scores[metric], *run.intervals.get(metric, ("", ""))
 
 
-def _csv(columns: Sequence[str], rows: Iterable[tuple[object, ...]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[tuple[object, ...]]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

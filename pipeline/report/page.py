@@ -5,18 +5,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from pipeline.core import FEWEST_VIDEOS
+from pipeline.corpus import told_subset
 from pipeline.papers import PaperTable
 from pipeline.report.charts import Chart, chart
 from pipeline.report.figures import make_figures
 from pipeline.report.index_summary import IndexSummary
 from pipeline.report.results import HEADLINE, Captions, MissingRun, ReportedRun, metric_names
 from pipeline.report.seed_rows import seed_rows
+from pipeline.report.shown_tables import difference, interval, number, percent, spread
 from pipeline.report.store_facts import StoreFacts
 
 SCRIPTS = ("views.js", "browser.js")
@@ -35,7 +38,7 @@ class Cell:
     best: bool = False
 
 
-def render(
+def page_facts(
     *,
     dataset: str,
     runs: Sequence[ReportedRun],
@@ -48,41 +51,60 @@ def render(
     folder: str,
     origin: dict[str, str],
     papers: Sequence[PaperTable] = (),
-) -> str:
+) -> dict[str, Any]:
+    """All that the page shows, by the names of its template."""
+    sizes = _slice_sizes(runs, captions)
+    return {
+        "dataset": dataset,
+        "runs": runs,
+        "missing": missing,
+        "captions": captions,
+        "statistics": flatten(statistics),
+        "subset_told": subset_told(statistics),
+        "library": library,
+        "stores": stores,
+        "count": videos,
+        "folder": folder,
+        "origin": origin,
+        "headline": HEADLINE,
+        "baseline_caption": _baseline_caption(runs),
+        "metrics": page_metrics(runs),
+        "score_rows": score_rows(runs),
+        "baseline": _baseline(runs),
+        "papers": papers,
+        "seed_rows": seed_rows(runs, metrics=page_metrics(runs)),
+        "slice_rows": slice_rows(runs, sizes=sizes),
+        "slice_sizes": sizes,
+        "charts": charts(runs),
+        "figures": make_figures(runs, captions),
+        "leader": _leader(runs),
+        "fewest": FEWEST_VIDEOS,
+        "clip_slices": sorted(name for name in sizes if name),
+        "provenance": {run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},
+    }
+
+
+def render(facts: Mapping[str, Any], *, table_files: Mapping[str, str]) -> str:
+    """`table_files`: where the files of each table are, without ending."""
     environment = page_environment()
     return environment.get_template("page.html").render(
-        dataset=dataset,
-        runs=runs,
-        missing=missing,
-        captions=captions,
-        statistics=flatten(statistics),
-        library=library,
-        stores=stores,
-        count=videos,
-        folder=folder,
-        origin=origin,
-        headline=HEADLINE,
-        baseline_caption=_baseline_caption(runs),
-        metrics=page_metrics(runs),
-        score_rows=score_rows(runs),
-        baseline=_baseline(runs),
-        papers=papers,
-        seed_rows=seed_rows(runs, metrics=page_metrics(runs)),
-        slice_rows=slice_rows(runs),
-        slice_sizes=_slice_sizes(runs, captions),
-        charts=charts(runs),
-        figures=make_figures(runs, captions),
-        leader=_leader(runs),
-        clip_slices=sorted(name for name in _slice_sizes(runs, captions) if name),
-        provenance={run.name: flatten(run.record | {"evaluation": run.evaluation.provenance}) for run in runs},
+        facts,
+        table_files=table_files,
         style=source_of(environment, "style.css"),
         **scripts_of(environment),
     )
 
 
-def scripts_of(environment: Environment) -> dict[str, list[str]]:
+def subset_told(statistics: Mapping[str, Any]) -> str:
+    """What assemble did where not all of the data set was there; nothing otherwise."""
+    if "subset" not in statistics:
+        return ""
+    return told_subset(**statistics["subset"], videos=sum(split["videos"] for split in statistics["splits"].values()))
+
+
+def scripts_of(environment: Environment, names: Sequence[str] = SCRIPTS) -> dict[str, list[str]]:
     """The page's own scripts, and the hashes by which its policy knows them."""
-    scripts = [source_of(environment, name) for name in SCRIPTS]
+    scripts = [source_of(environment, name) for name in names]
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     return {"scripts": scripts, "script_hashes": hashes}
 
@@ -98,6 +120,8 @@ def page_environment() -> Environment:
     environment.globals["colors"] = COLORS
     environment.filters["anchor"] = lambda text: re.sub(r"[^a-z0-9]+", "-", text.lower())
     environment.filters["amount"] = amount
+    environment.filters |= {"number": number, "difference": difference, "interval": interval, "spread": spread}
+    environment.filters["percent"] = percent
     return environment
 
 
@@ -134,20 +158,28 @@ def score_rows(runs: Sequence[ReportedRun]) -> list[list[Cell]]:
     metrics = page_metrics(runs)
     columns = [_column([run.scores.scores.get(metric) for run in runs], base.get(metric)) for metric in metrics]
     return [
-        [
-            replace(column[row], interval=run.scores.intervals.get(metric))
-            for metric, column in zip(metrics, columns, strict=True)
-        ]
+        [_told(column[row], run, metric) for metric, column in zip(metrics, columns, strict=True)]
         for row, run in enumerate(runs)
     ]
 
 
-def slice_rows(runs: Sequence[ReportedRun]) -> dict[str, list[Cell]]:
-    """slice -> one cell per run; one colour scale over the whole table."""
+def _told(cell: Cell, run: ReportedRun, metric: str) -> Cell:
+    """With its interval; of too few videos without it, and without a star."""
+    return replace(cell, interval=run.intervals.get(metric), best=cell.best and run.tells)
+
+
+def slice_rows(runs: Sequence[ReportedRun], *, sizes: Mapping[str, int]) -> dict[str, list[Cell]]:
+    """slice -> one cell per run; one colour scale over the whole table; no star where the videos are too few."""
     names = sorted({name for run in runs for name in run.scores.slices})
     values = {name: [run.scores.slices.get(name, {}).get(HEADLINE) for run in runs] for name in names}
     largest = max((value for row in values.values() for value in row if value is not None), default=0.0)
-    return {name: _column(row, None, largest=largest) for name, row in values.items()}
+    return {
+        name: [
+            replace(cell, best=cell.best and sizes.get(name, 0) >= FEWEST_VIDEOS)
+            for cell in _column(row, None, largest=largest)
+        ]
+        for name, row in values.items()
+    }
 
 
 def _column(values: Sequence[float | None], base: float | None, *, largest: float | None = None) -> list[Cell]:
@@ -205,8 +237,9 @@ def _baseline_caption(runs: Sequence[ReportedRun]) -> str:
 
 
 def _leader(runs: Sequence[ReportedRun]) -> ReportedRun | None:
+    """The best of the runs that tell anything; where none does, of all."""
     scored = [run for run in runs if HEADLINE in run.scores.scores]
-    return max(scored, key=lambda run: run.scores.scores[HEADLINE], default=None)
+    return max(scored, key=lambda run: (run.tells, run.scores.scores[HEADLINE]), default=None)
 
 
 def _slice_sizes(runs: Sequence[ReportedRun], captions: Captions) -> dict[str, int]:

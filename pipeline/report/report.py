@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.catalogue import CARDS
 from pipeline.core import (
     UNGUARDED,
     Console,
@@ -17,12 +18,12 @@ from pipeline.core import (
     write_bytes,
 )
 from pipeline.index import VideoIndex, read_index
-from pipeline.papers import PaperTable
+from pipeline.papers import RECIPES, PaperTable
 from pipeline.params import Params, Report, params_in_use
-from pipeline.predictions import attention_maps_path
+from pipeline.predictions import attention_maps_path, origin_path
 from pipeline.report import browser, index_summary, origin, page, results, store_facts
 from pipeline.report.csv_tables import write_tables
-from pipeline.report.paper_tables import read_tables, runs_shown
+from pipeline.report.paper_tables import read_tables, runs_shown, weight_records
 from pipeline.report.results import (
     Captions,
     MissingRun,
@@ -33,10 +34,13 @@ from pipeline.report.results import (
     missing_runs,
     read_scores,
 )
+from pipeline.report.shown_tables import shown_tables
+from pipeline.report.table_files import table_links, tables_beside, write_table_files
 from pipeline.store import MANIFEST
 
 PAGE = Path("report/index.html")
 TABLES = Path("tables")
+NO_PAPERS = "no paper's table is of this data set and split   next: framescribe paper, then framescribe paper NAME"
 BASELINE = "most frequent caption"
 
 
@@ -49,7 +53,10 @@ def report_project(params: Params, *, out: Path = PAGE, show_only: bool = False,
     for folder in (sources.features, sources.runs, sources.predictions, sources.evaluation, sources.captions):
         sweep(folder)  # what a killed stage left is no input of the page
     in_use = params_in_use(params, "report", "dataset", "train", "extract")
-    with unchanged(_files_read(params, sources), values=in_use) as inputs:
+    with (
+        unchanged([RECIPES, CARDS], values=in_use) as described,  # first: a recipe is read to know which runs are shown
+        unchanged(_files_read(params, sources), values=described.changes) as inputs,
+    ):
         return make_report(
             dataset=params.dataset.name,
             runs=list(params.train),
@@ -72,13 +79,14 @@ def _files_read(params: Params, sources: Sources) -> list[Path]:
         for path in (
             sources.predictions / f"{name}.json",
             attention_maps_path(sources.predictions / f"{name}.json"),
+            origin_path(sources.predictions / f"{name}.json"),
             sources.evaluation / f"{name}.json",
             sources.metrics / name,
             sources.runs / name / "run.json",
         )
     ]
     stores = [sources.features / name / MANIFEST for name in params.extract]
-    return [sources.captions, sources.index, *runs, *stores]
+    return [sources.captions, sources.index, *runs, *stores, *weight_records(sources.weights)]
 
 
 def make_report(
@@ -97,17 +105,18 @@ def make_report(
     """Write the page of all `runs` that were evaluated, and their `tables`; name the command that makes each other."""
     found, missing = results.read_runs(runs, sources=sources)
     captions, index = results.read_captions(sources.captions), read_index(sources.index)
-    statistics = sources.captions / "statistics.json"
+    file = sources.captions / "statistics.json"
+    statistics = read_sealed_json(file, hint=results.repro("assemble")) if file.is_file() else {}
     folder = browser.folder_beside(out)
     videos = _write_videos(
         folder, found, captions, index, films=params.examples, console=console, last_check=inputs.require_unchanged
     )
-    html = page.render(
+    facts = page.page_facts(
         dataset=dataset,
         runs=found,
         missing=missing,
         captions=captions,
-        statistics=read_sealed_json(statistics, hint=results.repro("assemble")) if statistics.is_file() else {},
+        statistics=statistics,
         library=index_summary.summarise(index),
         stores=store_facts.read_stores(extractors, folder=sources.features),
         videos=videos,
@@ -115,11 +124,16 @@ def make_report(
         origin=origin.code_version(Path(__file__).parent),
         papers=papers,
     )
+    shown, beside = shown_tables(facts), tables_beside(out)
+    write_table_files(beside, shown)
+    html = page.render(facts, table_files=table_links(beside, shown))
     write_bytes(out, html.encode(errors="replace"))  # a file name that is not UTF-8 must not cost the page
     if tables:
         write_tables(tables, found)
     _print_papers(papers, console)
     _name_missing(missing, console)
+    if told := page.subset_told(statistics):
+        console.say(told)
     console.say(f"report: {out} ({len(found)} runs, {videos} videos)")
     return {"page": str(out), "runs": [one.name for one in found], "missing": [one.name for one in missing]}
 
@@ -188,6 +202,8 @@ def _print_papers(papers: Sequence[PaperTable], console: Console) -> None:
     others = dict.fromkeys(table.recipe for table in papers if table.recipe not in begun)
     if others:
         console.say(f"papers without a run here: {', '.join(others)}   next: framescribe paper NAME")
+    if not papers:
+        console.say(NO_PAPERS)
 
 
 def _name_missing(missing: Sequence[MissingRun], console: Console) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.core import ORDER, DamageError, InputError, printable, read_sealed_json
+from pipeline.core import FEWEST_VIDEOS, ORDER, DamageError, InputError, printable, read_sealed_json
 from pipeline.predictions import AttentionMaps, attention_maps_path, read_attention_maps
 
 HEADLINE = "CIDEr-D"  # the metric that chooses the checkpoint is the one that orders the page
@@ -30,6 +30,7 @@ class Sources:
     metrics: Path = Path("metrics")
     evaluation: Path = Path("evaluation")
     runs: Path = Path("runs")
+    weights: Path = Path("data/weights")
 
 
 class _Lenient(BaseModel):
@@ -46,6 +47,7 @@ class PredictionEntry(_Lenient):
     caption: str
     log_prob: float | None = None
     words: list[str] = []
+    first_reading: str | None = None  # only where it was asked for
 
 
 class PredictionFile(_Lenient):
@@ -89,6 +91,20 @@ class ReportedRun:
     record: dict[str, Any]  # runs/<run>/run.json
     mask: MaskCurves | None = None
     looks: dict[str, AttentionMaps] = field(default_factory=dict)  # video -> attention per word of its caption
+
+    @property
+    def videos(self) -> int:
+        return self.scores.videos or len(self.answers.predictions)
+
+    @property
+    def tells(self) -> bool:
+        """Of so many videos that scores, their order and their intervals mean anything."""
+        return self.videos >= FEWEST_VIDEOS
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Of an older evaluation of too few videos none, though its file has some."""
+        return self.scores.intervals if self.tells else {}
 
     @property
     def features(self) -> dict[str, dict[str, Any]]:
@@ -149,8 +165,9 @@ def _read_run(name: str, *, sources: Sources) -> ReportedRun:
     )
 
 
-def read_scores(name: str, *, sources: Sources) -> ReportedScores:
-    return read_as(ReportedScores, sources.metrics / name / "scores.json", again=repro(f"evaluate@{name}"))
+def read_scores(name: str, *, sources: Sources, again: str = "") -> ReportedScores:
+    """`again` makes them again where no stage of the graph does."""
+    return read_as(ReportedScores, sources.metrics / name / "scores.json", again=again or repro(f"evaluate@{name}"))
 
 
 def read_captions(folder: Path) -> Captions:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.cache import frames_per_second
 from pipeline.core import DamageError
-from pipeline.store import MANIFEST, failures_of, read_manifest
+from pipeline.store import MANIFEST, failures_of, read_manifest, whose_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,7 @@ class StoreFacts:
     speed: float | None = None  # frames a second, when they were computed on this machine
     fingerprint: str = ""
     untrained: bool = False
+    whose: str = ""  # when the weights are the user's own: that, and which file
     failures: tuple[tuple[str, str, str], ...] = ()  # video, reason code, detail
     problem: str = ""  # why nothing can be said
 
@@ -48,5 +49,6 @@ def _read(name: str, store: Path) -> StoreFacts:
         speed=frames_per_second(manifest["fingerprint_sha256"]),
         fingerprint=manifest["fingerprint_sha256"],
         untrained=manifest["fingerprint"].get("weights") == "random",
+        whose=whose_weights(manifest),
         failures=tuple((id_, each.reason, each.message) for id_, each in sorted(failures_of(manifest).items())),
     )

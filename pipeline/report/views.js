@@ -45,6 +45,21 @@ const draw = (() => {
         el("small", { "aria-hidden": "true" }, seconds(film.seconds[number])))))
     : null;
 
+  // The video itself, read only when it is asked for; its place has the right shape before anything of it is there.
+  const player = (video, { film, played }) => {
+    if (!played) return null;
+    const place = el("details", { class: "player" }, el("summary", {}, "Play ", el("span", { class: "quiet" }, video)));
+    const shape = `aspect-ratio: ${film.size[0]} / ${film.size[1]}`;
+    place.addEventListener("toggle", () => {
+      if (!place.open) { const shown = place.querySelector("video"); if (shown) shown.pause(); return; }
+      if (place.children.length > 1) return;
+      const shown = el("video", { controls: "", playsinline: "", preload: "metadata", style: shape, "aria-label": `Video ${video}`, src: played });
+      shown.addEventListener("error", () => shown.replaceWith(el("p", { class: "soft" }, "The video is not where it was when this page was made, or this browser cannot play it.")));
+      place.append(shown);
+    });
+    return place;
+  };
+
   // Weights over time as bars of one line, on the clock of the film above it.
   const timeline = (weights, edges, peak, label, marks = []) => {
     const end = edges[edges.length - 1] || 1;
@@ -128,14 +143,18 @@ const draw = (() => {
 
   const looked = (video, detail, look, name) => [refocus(detail.film, look), wordTable(video, detail.film, look, name), onFrames(detail.film, look)];
 
+  const marked = ({ words, odd }) => words.length
+    ? words.flatMap((word, place) => [odd.includes(place) ? el("span", { class: "odd", title: "in no reference" }, word) : word, " "])
+    : el("i", {}, "nothing");
+
   const said = (answer, runs, metrics, headline) => {
     const run = runs[answer.run];
-    const words = answer.words.flatMap((word, place) => [answer.odd.includes(place) ? el("span", { class: "odd", title: "in no reference" }, word) : word, " "]);
     const scores = metrics.map((metric, place) => (answer.scores[place] === null ? null : [metric, answer.scores[place].toFixed(3)])).filter(Boolean);
     return [
       el("dt", {}, el("span", { class: `run c${answer.run % 8}` }, run.name),
         run.untrained ? el("span", { class: "badge warn", title: run.untrained }, "untrained features") : null),
-      el("dd", {}, el("p", { class: "said" }, words.length ? words : el("i", {}, "nothing")),
+      el("dd", {}, el("p", { class: "said" }, marked(answer)),
+        answer.first ? el("p", { class: "soft first" }, "after the first reading: ", marked(answer.first)) : null,
         el("p", { class: "soft" }, scores.map(([metric, value]) => [el("span", { class: metric === headline ? "mainscore" : "" }, `${metric} `, el("b", {}, value)), " · "]),
           answer.log_prob === null ? "" : `p ${Math.exp(answer.log_prob).toPrecision(2)}`)),
     ];
@@ -163,7 +182,7 @@ const draw = (() => {
       panels);
     load((detail) => {
       const shown = strip(entry.id, detail.film, false);
-      film.replaceChildren(...(shown ? [shown] : [el("p", { class: "soft" }, detail.film.problem)]));
+      film.replaceChildren(...[shown || el("p", { class: "soft" }, detail.film.problem), player(entry.id, detail)].filter(Boolean));
       if (detail.film.duration) clip.firstChild.append(el("span", { class: "soft" }, seconds(detail.film.duration)));
       panels.replaceChildren(...detail.looks.map((look) => {
         const name = page.runs[look.run].name;
@@ -177,5 +196,5 @@ const draw = (() => {
     });
     return clip;
   };
-  return { card, el };
+  return { card, el, frame, strip };
 })();

@@ -18,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=OUT, help=f"where the index goes (default: {OUT})")
     parser.add_argument("--max-failed", type=int, help="unusable files to accept; default: decode.max_failed")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="videos at a time (default: all CPUs)")
+    parser.add_argument("--verify", action="store_true", help="hash every file, also those that nobody touched")
 
 
 def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
@@ -39,4 +40,5 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         executor=executor,
         console=console,
         in_use=in_use,
+        verify=args.verify,
     )

@@ -1,6 +1,6 @@
 """Run one or more extractors over every indexed video, each into its sharded feature store.
 
-Extractors that share their sampling are run in one pass: each video is decoded once.
+Several extractors are run in one pass: each video is decoded once, and each takes the frames of its own sampling.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ from pipeline.core import Console, UsageError
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="+", help="entries of the section `extract` in params.yaml")
     parser.add_argument("--index", type=Path, default=Path("data/index"))
+    parser.add_argument(
+        "--share-pass",
+        action="store_true",
+        help="fill the cache for the other entries too where a video is decoded anyway",
+    )
     parser.add_argument("--out", type=Path, help="folder of the store (default: features/NAME); for one NAME")
 
 
@@ -33,5 +38,6 @@ def command(args: argparse.Namespace, console: Console) -> dict[str, Any]:
         executor=machine.executor,
         device=machine.device,
         console=console,
+        others={name: each for name, each in project.extract.items() if args.share_pass and name not in values},
         in_use=params.params_in_use(project, *(f"extract.{name}" for name in values)),
     )

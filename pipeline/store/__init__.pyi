@@ -10,6 +10,7 @@ from .finiteness import not_finite as not_finite
 from .manifest import (
     FEATURES as FEATURES,
     MANIFEST as MANIFEST,
+    SCHEMA as SCHEMA,
     Failure as Failure,
     Output as Output,
     expected_keys as expected_keys,
@@ -20,6 +21,7 @@ from .manifest import (
     shard_key as shard_key,
     shard_name as shard_name,
     shard_of as shard_of,
+    whose_weights as whose_weights,
 )
 from .provenance import differences as differences, other_meaning as other_meaning
 from .push_pull import pull as pull, push as push
@@ -27,9 +29,10 @@ from .reader import Store as Store, local_folder as local_folder, open_store as 
 from .tensor_file import (
     Spec as Spec,
     TensorFile as TensorFile,
+    Written as Written,
     header_of as header_of,
     order as order,
     spec_of as spec_of,
     write_tensors as write_tensors,
 )
-from .writer import write_store as write_store
+from .writer import Shard as Shard, members_of as members_of, write_store as write_store

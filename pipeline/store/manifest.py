@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pipeline.core import SEAL, DamageError, InputError, record_sha256, seal_is_whole, sealed, write_bytes
+from pipeline.core import SEAL, DamageError, InputError, printable, record_sha256, seal_is_whole, sealed, write_bytes
 from pipeline.store.features import ROW_COLUMNS
 from pipeline.store.tensor_file import Written
 
 SCHEMA = 2
 MANIFEST = "store.json"
 FEATURES = Path("features")  # where a store lies that is called by its name
-FEWEST_SHARDS = 16
-VIDEOS_A_SHARD = 512  # more, and the number of shards is multiplied by four
+FEWEST_SHARDS, NEXT_SHARDS = 16, 256  # the second so that a shard of 10,000 videos is less than one percent
+VIDEOS_A_SHARD = 512  # more, and there are more shards
 _START = b'{\n "checksum": "'  # keys are sorted, so every store.json begins so
 
 
@@ -42,10 +42,10 @@ class Output:
 
 
 def shard_count(videos: int) -> int:
-    """16, 64, 256, ...: a function of the number of videos alone, so that a grown store equals one made at once."""
+    """16, 256, 1024, ...: a function of the number of videos alone, so that a grown store equals one made at once."""
     count = FEWEST_SHARDS
     while videos > count * VIDEOS_A_SHARD:
-        count *= 4
+        count = max(NEXT_SHARDS, count * 4)
     return count
 
 
@@ -70,8 +70,12 @@ def make_manifest(
     shard_count: int,
     videos: Mapping[str, Mapping[str, Any]],
     failures: Mapping[str, Failure],
+    own_weights: Mapping[str, str],
 ) -> dict[str, Any]:
+    # only where there are some: a store of published weights has the bytes that it always had
+    yours = {"own_weights": dict(own_weights)} if own_weights else {}
     return {
+        **yours,
         "schema": SCHEMA,
         "fingerprint": dict(fingerprint),
         "fingerprint_sha256": record_sha256(dict(fingerprint)),
@@ -116,6 +120,12 @@ def failures_of(manifest: Mapping[str, Any]) -> dict[str, Failure]:
 
 def outputs_of(manifest: Mapping[str, Any]) -> dict[str, Output]:
     return {name: Output(tuple(facts["shape"]), facts["dtype"]) for name, facts in manifest["outputs"].items()}
+
+
+def whose_weights(manifest: Mapping[str, Any]) -> str:
+    """In words, when the store was made with weights of the user's own: that, and which file."""
+    own = manifest.get("own_weights", {})
+    return "; ".join(f"{printable(name)}: yours, sha256 {sha256}" for name, sha256 in own.items())
 
 
 def expected_keys(video_id: str, outputs: Sequence[str]) -> list[str]:

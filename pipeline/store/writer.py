@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,23 @@ from pipeline.store.manifest import (
 from pipeline.store.tensor_file import Spec, Written, spec_of, write_tensors
 
 
+@dataclass(frozen=True)
+class Shard:
+    """A shard's file, and what the manifest says about its videos."""
+
+    written: Written
+    outputs: Mapping[str, Output]
+    rows: Mapping[str, int]  # video -> rows
+
+
+# (path, videos, write) -> the shard of these videos at that path, by `write` or from where it lies already
+PlaceShard = Callable[[Path, Sequence[str], Callable[[Path], Shard]], Shard]
+
+
+def write_anew(path: Path, _: Sequence[str], write: Callable[[Path], Shard]) -> Shard:
+    return write(path)
+
+
 def write_store(
     folder: Path,
     features: Mapping[str, VideoFeatures],
@@ -32,21 +50,24 @@ def write_store(
     fingerprint: Mapping[str, Any],
     failures: Mapping[str, Failure] | None = None,
     origins: Mapping[str, Mapping[str, Any]] | None = None,
+    own_weights: Mapping[str, str] | None = None,
+    place_shard: PlaceShard = write_anew,
     last_check: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Publish a whole store at once; until it is complete, `folder` stays as it was.
 
     `features` may fetch a video anew each time it is asked; `origins` are facts about videos that go into `videos`.
-    `last_check` may raise, when all is written and nothing is published.
+    `own_weights` are the user's own files by name, each with its sha256: told, and no part of what features depend on.
+    `place_shard` may know a shard already. `last_check` may raise, when all is written and nothing is published.
     """
     failures = failures or {}
     count = shard_count(len(features) + len(failures))
-    members: dict[int, list[str]] = defaultdict(list)
-    for video_id in sorted(features):
-        members[shard_of(video_id, count)].append(video_id)
     scribe = _Scribe(features)
     with fresh_folder(folder, known_by=MANIFEST) as temporary:
-        shards = {shard_name(number): scribe.write(temporary, number, ids) for number, ids in sorted(members.items())}
+        shards = {
+            shard_name(number): scribe.place(temporary / shard_name(number), ids, place_shard)
+            for number, ids in members_of(features, count).items()
+        }
         manifest = make_manifest(
             fingerprint=fingerprint,
             outputs=scribe.outputs,
@@ -54,37 +75,54 @@ def write_store(
             shard_count=count,
             videos={id_: {"rows": rows, **(origins or {}).get(id_, {})} for id_, rows in sorted(scribe.rows.items())},
             failures=failures,
+            own_weights=own_weights or {},
         )
         write_manifest(temporary, manifest)
         last_check()
     return manifest
 
 
+def members_of(videos: Iterable[str], shards: int) -> dict[int, list[str]]:
+    """The videos of each shard that has some, both in order."""
+    members: dict[int, list[str]] = defaultdict(list)
+    for video_id in sorted(videos):
+        members[shard_of(video_id, shards)].append(video_id)
+    return dict(sorted(members.items()))
+
+
 class _Scribe:
-    """Writes shards, and remembers what the manifest says about their videos."""
+    """Sees to it that shards are made, and remembers what the manifest says about their videos."""
 
     def __init__(self, features: Mapping[str, VideoFeatures]) -> None:
         self.features = features
-        self.outputs: dict[str, Output] = {}
+        self.outputs: Mapping[str, Output] = {}
         self.rows: dict[str, int] = {}
 
-    def write(self, folder: Path, number: int, ids: list[str]) -> Written:
+    def place(self, path: Path, ids: list[str], place_shard: PlaceShard) -> Written:
+        shard = place_shard(path, ids, lambda target: self._write(target, ids))
+        self.outputs = self.outputs or shard.outputs
+        self.rows |= shard.rows
+        return shard.written
+
+    def _write(self, path: Path, ids: list[str]) -> Shard:
         specs: dict[str, Spec] = {}
         places: dict[str, tuple[str, str]] = {}  # key -> video, part
+        rows: dict[str, int] = {}
         for video_id in ids:
-            for name, spec in self._specs(video_id).items():
-                specs[shard_key(video_id, name)] = spec
+            video = self.features[video_id]
+            self._require_alike(video_id, video)
+            rows[video_id] = len(video.rows)
+            for name, array in video.parts().items():
+                specs[shard_key(video_id, name)] = spec_of(array)
                 places[shard_key(video_id, name)] = (video_id, name)
         current = _Current(self.features)
-        return write_tensors(folder / shard_name(number), specs, lambda key: current.part(*places[key]))
+        written = write_tensors(path, specs, lambda key: current.part(*places[key]))
+        return Shard(written, self.outputs, rows)
 
-    def _specs(self, video_id: str) -> dict[str, Spec]:
-        video = self.features[video_id]
+    def _require_alike(self, video_id: str, video: VideoFeatures) -> None:
         outputs = {name: Output(array.shape[1:], array.dtype.name) for name, array in sorted(video.items())}
         self.outputs = self.outputs or outputs
         require_alike(video_id, video, outputs, expected=self.outputs)
-        self.rows[video_id] = len(video.rows)
-        return {name: spec_of(array) for name, array in video.parts().items()}
 
 
 class _Current:

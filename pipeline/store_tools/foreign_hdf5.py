@@ -12,7 +12,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from pipeline.core import InputError, printable
-from pipeline.store_tools.export_store import ABOUT, hdf5
+from pipeline.store_tools.export_names import ABOUT
+from pipeline.store_tools.export_store import hdf5
 
 BROKEN = (OSError, RuntimeError, ValueError, KeyError)  # what h5py raises for bytes that are no HDF5
 LINKS = {"ExternalLink": "a link to another file", "SoftLink": "a link to another place, which may be in another file"}
@@ -43,10 +44,10 @@ class ForeignHdf5(AbstractContextManager[tuple[dict[str, Any], list[Path]]]):
         self.file.close()
 
 
-def read_hdf5(place: Any, tensor: str) -> dict[str, np.ndarray]:
-    """The arrays of one video, which is a dataset or a group of them."""
+def read_hdf5(place: Any) -> dict[str, np.ndarray]:
+    """The arrays of one video, which is a dataset (its array has no name) or a group of them."""
     try:
-        return {name or tensor: np.asarray(dataset) for name, dataset in _datasets(place)}
+        return {name: np.asarray(dataset) for name, dataset in _datasets(place)}
     except BROKEN as error:
         raise InputError(f"{_told(place)} cannot be read: {error}") from error
 

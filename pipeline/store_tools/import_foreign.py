@@ -17,7 +17,7 @@ import numpy as np
 
 from pipeline.core import InputError, file_sha256, printable, record_sha256
 from pipeline.store import ROW_COLUMNS, Rows, VideoFeatures, not_finite, rows_of, write_store
-from pipeline.store_tools.export_store import ABOUT
+from pipeline.store_tools.export_names import ABOUT
 from pipeline.store_tools.foreign_hdf5 import ForeignHdf5, hdf5_bytes, read_hdf5
 from pipeline.store_tools.foreign_npz import npz_bytes, read_npz
 from pipeline.store_tools.unpacked_size import require_size
@@ -32,13 +32,14 @@ class Foreign(Mapping[str, VideoFeatures]):
     """The videos of foreign files, read one at a time. What their rows are is only known if the files say so."""
 
     videos: Mapping[str, Any]  # id -> where its arrays are
-    tensor: str  # the name of an array that has none
+    tensor: str = ""  # the name of an array that has none; without it, by what a row is
     row_seconds: float = float("nan")
     scale: float = 1.0
     standards: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # tensor -> mean, deviation
 
     def __getitem__(self, video_id: str) -> VideoFeatures:
-        arrays = _arrays(self.videos[video_id], self.tensor)
+        found = _arrays(self.videos[video_id])
+        arrays = {name or self.tensor or _usual_name(array): array for name, array in found.items()}
         table = {column: arrays.pop(f"rows.{column}") for column in ROW_COLUMNS if f"rows.{column}" in arrays}
         if len(table) == len(ROW_COLUMNS):
             return VideoFeatures(tensors=arrays, rows=Rows(**table))
@@ -78,7 +79,7 @@ def import_features(
     source: Path,
     out: Path,
     *,
-    tensor: str = "features",
+    tensor: str = "",
     row_seconds: float = float("nan"),
     suffix: str = "",
     scale: float = 1.0,
@@ -169,12 +170,18 @@ def _folder(source: Path) -> tuple[dict[str, Any], list[Path]]:
     return videos, files
 
 
-def _arrays(place: Any, tensor: str) -> dict[str, np.ndarray]:
+def _usual_name(array: np.ndarray) -> str:
+    """As our extractors call it, so that models find it: a vector per row, or regions or a map per row."""
+    return "pool" if array.ndim <= 2 else "features"
+
+
+def _arrays(place: Any) -> dict[str, np.ndarray]:
+    """By name; one that has none in its file has the name ''."""
     if isinstance(place, dict):
         return {name: each if isinstance(each, np.ndarray) else _array(each) for name, each in place.items()}
     if isinstance(place, Path):
-        return read_npz(place) if place.suffix == ".npz" else {tensor: _array(place)}
-    return {tensor: place} if isinstance(place, np.ndarray) else read_hdf5(place, tensor)
+        return read_npz(place) if place.suffix == ".npz" else {"": _array(place)}
+    return {"": place} if isinstance(place, np.ndarray) else read_hdf5(place)
 
 
 def _bytes(place: Any) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import Console, DamageError, printable
+from pipeline.corpus import read_corpus
 from pipeline.store import open_store, pull, push
 from pipeline.store_tools.compare_stores import compare
 from pipeline.store_tools.export_store import export
@@ -14,6 +15,7 @@ from pipeline.store_tools.import_foreign import import_features
 from pipeline.store_tools.store_folders import folder_of, folders_of, own_folder
 from pipeline.store_tools.verify_store import repair, verify
 
+CAPTIONS = Path("data/captions")
 MOST_NAMED = 10  # videos in a sentence
 
 
@@ -64,7 +66,9 @@ def compare_and_show(left: str, right: str, console: Console) -> dict[str, Any]:
 
 
 def export_and_show(name: str, out: Path, *, form: str, console: Console) -> dict[str, Any]:
-    videos = export(open_store(folder_of(name)), out, form=form)
+    """The card, and the files where the format has them, tell the splits of the data set that is assembled here."""
+    splits = read_corpus(CAPTIONS).splits if CAPTIONS.is_dir() else {}
+    videos = export(open_store(folder_of(name)), out, form=form, splits=splits)
     console.say(f"{out}: {videos} videos as {form}")
     return {"out": str(out), "format": form, "videos": videos}
 

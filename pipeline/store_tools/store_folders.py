@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.core import UsageError
+from pipeline.core import InputError, UsageError
 from pipeline.remote import is_url
 from pipeline.store import FEATURES, MANIFEST, local_folder
 
@@ -30,4 +30,9 @@ def folders_of(names: Sequence[str]) -> list[Path]:
 
 
 def all_stores() -> list[Path]:
+    if not FEATURES.is_dir():
+        raise InputError(
+            f"there is no folder '{FEATURES}' in {Path.cwd()}: this is not a project",
+            hint="run this from the project's root, or name a store's folder",
+        )
     return sorted(path.parent for path in FEATURES.glob(f"*/{MANIFEST}"))

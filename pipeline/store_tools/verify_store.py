@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pipeline.cache import forget_shards
 from pipeline.core import DamageError, file_sha256, record_sha256
 from pipeline.store import (
     COLUMN_TYPES,
@@ -73,8 +74,14 @@ def repair(folder: Path) -> list[str]:
     problems = verify(folder)
     dropped = sorted({video_id for problem in problems for video_id in problem.videos})
     if problems:
+        forget_shards(manifest["shards"][name]["sha256"] for name in _damaged(problems, manifest))
         _rewrite(folder, manifest, dropped)
     return dropped
+
+
+def _damaged(problems: Sequence[Problem], manifest: Mapping[str, Any]) -> set[str]:
+    """Their shards may be the very files that the cache keeps."""
+    return {name for problem in problems for name in manifest["shards"] if problem.where.startswith(name)}
 
 
 def _rewrite(folder: Path, manifest: dict[str, Any], dropped: list[str]) -> None:
@@ -86,6 +93,7 @@ def _rewrite(folder: Path, manifest: dict[str, Any], dropped: list[str]) -> None
         fingerprint=manifest["fingerprint"],
         failures=failures_of(manifest) | dict.fromkeys(dropped, DAMAGED),
         origins=kept,
+        own_weights=manifest.get("own_weights"),
     )
 
 
@@ -153,9 +161,10 @@ def _complaints(video: StoredFeatures, rows: int, outputs: Mapping[str, Output])
             yield f"{name} is {array.shape} {array.dtype}, store.json says {(rows, *expected.shape)} {expected.dtype}"
     if found := not_finite(video):
         yield found
-    for column, array in video.rows.columns().items():
-        if array.shape != (rows,) or array.dtype.name != COLUMN_TYPES[column]:
-            yield f"rows.{column} is {array.shape} {array.dtype}, not ({rows},) {COLUMN_TYPES[column]}"
+    for column, dtype in COLUMN_TYPES.items():
+        array = getattr(video.rows, column)  # as it lies in the file; `columns` would give it the right type
+        if array.shape != (rows,) or array.dtype.name != dtype:
+            yield f"rows.{column} is {array.shape} {array.dtype}, not ({rows},) {dtype}"
             return
     yield from _row_complaints(video.rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,10 +28,10 @@ def naming_step(model: nn.Module, batch: CaptionBatch, *, epoch: int, step: int)
         raise
 
 
-def require_finite_update(loss: Tensor, norm: Tensor) -> None:
+def require_finite_update(loss: float, norm: Tensor) -> None:
     """Before the optimizer's step, so that the weights are still those of the step before."""
-    if not torch.isfinite(loss.detach()) or not torch.isfinite(norm):
-        what = f"the loss is {float(loss.detach())} and the length of its gradient {float(norm)}"
+    if not math.isfinite(loss) or not torch.isfinite(norm):
+        what = f"the loss is {loss} and the length of its gradient {float(norm)}"
         raise InputError(f"{what}; training cannot go on", hint=HINT)
 
 

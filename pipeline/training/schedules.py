@@ -27,8 +27,13 @@ def make_optimizer(model: nn.Module, stage: Schedule) -> torch.optim.Optimizer:
     return OPTIMIZERS[stage.optimizer](model.parameters(), **settings)
 
 
-def rate_at(stage: Schedule, epoch: int) -> float:
-    """The learning rate of the stage's epoch, counted from 0: in a line up to its full height, and low at the end."""
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def rate_at(stage: Schedule, epoch: float) -> float:
+    """The learning rate after so many epochs of the stage, parts of one too: up in a line, and low at the end."""
     if stage.drop_after and epoch >= stage.drop_after:
         return stage.drop_to
     if epoch >= stage.warmup:

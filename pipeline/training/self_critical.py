@@ -10,49 +10,75 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from models.base import Captioner, State, select
 from pipeline.captioner import greedy, sample
 from pipeline.corpus import EOS, PAD, Vocabulary
-from pipeline.training.rewards import Rewards
+
+Rewarding = Callable[[Sequence[str], Sequence[str], Sequence[bool]], np.ndarray]
 
 
-class SelfCriticalLoss(NamedTuple):
-    """Of the sampled captions of a batch."""
+class DrawnCaptions(NamedTuple):
+    """Sentences of some videos that are to be judged."""
 
-    loss: Tensor  # (baseline - reward) x log p, per sampled word
-    reward: Tensor  # mean over the captions
+    videos: Sequence[str]
+    video_of: Tensor  # (N,) row of `videos`
+    words: Tensor  # (N, T) sampled
+    greedy: Tensor | None  # (B, T) one of each video, where these are the baseline
 
 
-def self_critical_loss(
+class Judgement(NamedTuple):
+    """What the sampled captions earned."""
+
+    advantage: Tensor  # (N,) baseline - reward
+    reward: Tensor  # (N,)
+    words: Tensor  # in all captions that were judged together
+
+
+def draw_captions(
     model: Captioner,
     state: State,
     videos: Sequence[str],
     *,
     video_of: Tensor,
-    rewards: Rewards,
-    vocabulary: Vocabulary,
     max_words: int,
     baseline: Literal["greedy", "others"] = "greedy",
-) -> SelfCriticalLoss:
-    """Of a sampled caption for each of `video_of` (N,), which are rows of the B videos."""
-
-    def earned(words: Tensor, rows: Tensor) -> Tensor:
-        sentences = [vocabulary.decode(row) for row in words.tolist()]
-        ended = (words[:, :max_words] == EOS).any(1).tolist()  # by choice: a sentence of `max_words` is cut
-        found = rewards([videos[row] for row in rows.tolist()], sentences, ended)
-        return torch.from_numpy(found).float().to(words.device)
-
+) -> tuple[DrawnCaptions, Tensor]:
+    """A sampled caption for each of `video_of` (N,), which are rows of the B videos, and its log probability (N,)."""
     sampled = sample(model, select(state, video_of), max_words=max_words)
-    reward = earned(sampled.words, video_of)  # (N,)
-    if baseline == "others":
-        baselines = mean_of_others(reward, video_of)
+    compared = _greedy_words(model, state, max_words=max_words).cpu() if baseline == "greedy" else None
+    return DrawnCaptions(videos, video_of.cpu(), sampled.words.cpu(), compared), sampled.log_prob
+
+
+def judge_captions(
+    drawn: Sequence[DrawnCaptions], *, rewards: Rewarding, vocabulary: Vocabulary, max_words: int
+) -> list[Judgement]:
+    """All at once: METEOR's processes share them."""
+
+    def earned(said: Sequence[Tensor], of: Sequence[Tensor]) -> Sequence[Tensor]:
+        sentences = [vocabulary.decode(row) for words in said for row in words.tolist()]
+        # by choice: a sentence of `max_words` is cut
+        ended = [end for words in said for end in (words[:, :max_words] == EOS).any(1).tolist()]
+        videos = [each.videos[row] for each, rows in zip(drawn, of, strict=True) for row in rows.tolist()]
+        return torch.from_numpy(rewards(videos, sentences, ended)).float().split([len(rows) for rows in of])
+
+    found = earned([each.words for each in drawn], [each.video_of for each in drawn])
+    compared = [each.greedy for each in drawn if each.greedy is not None]
+    if compared:
+        of_videos = earned(compared, [torch.arange(len(words)) for words in compared])
+        baselines = [each[one.video_of] for each, one in zip(of_videos, drawn, strict=True)]
     else:
-        baselines = _greedy_reward(model, state, max_words=max_words, earned=earned)[video_of]
-    loss = ((baselines - reward) * sampled.log_prob).sum() / (sampled.words != PAD).sum()
-    return SelfCriticalLoss(loss, reward.mean())
+        baselines = [mean_of_others(reward, one.video_of) for reward, one in zip(found, drawn, strict=True)]
+    words = torch.stack([(each.words != PAD).sum() for each in drawn]).sum()
+    return [Judgement(baseline - reward, reward, words) for baseline, reward in zip(baselines, found, strict=True)]
+
+
+def self_critical_loss(log_prob: Tensor, judgement: Judgement) -> Tensor:
+    """(baseline - reward) x log p, per sampled word."""
+    return (judgement.advantage.to(log_prob.device) * log_prob).sum() / judgement.words.to(log_prob.device)
 
 
 def mean_of_others(reward: Tensor, video_of: Tensor) -> Tensor:
@@ -63,11 +89,9 @@ def mean_of_others(reward: Tensor, video_of: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _greedy_reward(
-    model: Captioner, state: State, *, max_words: int, earned: Callable[[Tensor, Tensor], Tensor]
-) -> Tensor:
-    """(B,) of greedy decoding, the decoder in eval mode: one caption for all samples of a video."""
+def _greedy_words(model: Captioner, state: State, *, max_words: int) -> Tensor:
+    """(B, T) by the decoder in eval mode: one caption for all samples of a video."""
     model.eval()
     words = greedy(model, state, max_words=max_words).words
     model.train()
-    return earned(words, torch.arange(len(words)))
+    return words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ CODE = (
 )
 
 
-def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Trainer:
+def prepare(params: Train, *, captions: Path, max_words: int, device: str, others: Sequence[str] = ()) -> Trainer:
     """A trainer whose progress folder is named by all that decides its result, so that only its own run resumes it."""
     steady_arithmetic()
     torch.manual_seed(params.seed)
@@ -81,7 +82,7 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str) -> Tr
         "device": device,
     }
     folder = cache_folder("training") / record_sha256(decides)
-    return Trainer(model, corpus, vocabulary, source, params, max_words, folder, device)
+    return Trainer(model, corpus, vocabulary, source, params, max_words, folder, device, others)
 
 
 def _start_from(run: str, model: Captioner, vocabulary: Vocabulary) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pipeline.core import Changes, Console, Executor, UsageError, no_changes, unchanged, write_text
 from pipeline.params import Train, load_params, params_in_use, pick
 from pipeline.store import FEATURES, MANIFEST
+from pipeline.training.live_curves import live_curves
 from pipeline.training.setup import prepare, publish_run
 from pipeline.training.trainer import curves_csv
 
 RUNS = Path("runs")
-WORDS = Path("weights/words")  # dvc.yaml names this folder, so that a run is trained again when it changes
+FEW_STEPS = 100  # of 16, on the clips of docs/datasets.md, nothing was learnt; of 360, sentences
 
 
 def train_named_runs(
@@ -23,31 +24,21 @@ def train_named_runs(
     captions: Path,
     out: Path | None,
     curves: Path | None,
+    live: Sequence[str] = (),
     executor: Executor,
     device: str,
     console: Console,
+    others: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Entries of the section `train`; one here, several at once by the executor."""
+    """Entries of the section `train`; one here and on `others`, several at once by the executor."""
     params = load_params()
     for name in names:
-        for line in unseen_by_dvc(name, pick(params.train, name, kind="run")):
-            console.say(line)
+        pick(params.train, name, kind="run")
     if len(names) == 1:
-        return TrainRun(captions, device, out, curves).train(names[0], console=console)
+        return TrainRun(captions, device, out, curves, tuple(others), live).train(names[0], console=console)
     if out is not None or curves is not None:
         raise UsageError("--out and --curves are for one RUN")
-    return train_at_once(names, TrainRun(captions, device), executor, console=console)
-
-
-def unseen_by_dvc(name: str, params: Train) -> list[str]:
-    """What the run reads and the graph cannot name: DVC has no optional dependencies."""
-    again = f"`dvc repro --force train@{name}`"
-    lines = []
-    if params.word_vectors and not Path(params.word_vectors).parent.resolve().is_relative_to(WORDS.resolve()):
-        lines.append(f"{name}: dvc.yaml does not see {params.word_vectors} change; put it in {WORDS}/, or {again}")
-    if params.start_from:
-        lines.append(f"{name}: `dvc repro` does not see its start_from '{params.start_from}' change; {again} does")
-    return lines
+    return train_at_once(names, TrainRun(captions, device, live=live), executor, console=console)
 
 
 @dataclass(frozen=True)
@@ -58,6 +49,8 @@ class TrainRun:
     device: str
     out: Path | None = None
     curves: Path | None = None
+    others: tuple[str, ...] = ()  # devices of further workers for the parts of a batch
+    live: Sequence[str] = ()  # viewers of the curves
     takes_hours: ClassVar[bool] = True
 
     def __call__(self, name: str) -> dict[str, Any]:
@@ -73,8 +66,10 @@ class TrainRun:
             params=params.train[name],
             max_words=params.assemble.max_words,
             device=self.device,
+            others=self.others,
             console=console,
             in_use=params_in_use(params, f"train.{name}", "assemble.max_words"),
+            live=self.live,
         )
 
 
@@ -96,6 +91,16 @@ def train_at_once(names: Sequence[str], work: TrainRun, executor: Executor, *, c
     return {"runs": found}
 
 
+def few_steps(each: int, epochs: int) -> str:
+    """Of a handful of captions an epoch is a step or two, and the best epoch says nothing yet."""
+    if each * epochs >= FEW_STEPS:
+        return ""
+    return (
+        f"{each * epochs} steps in all ({each} an epoch) are too few to learn sentences;"
+        " lower batch_size, raise epochs and patience"
+    )
+
+
 def train_run(
     name: str,
     *,
@@ -106,13 +111,18 @@ def train_run(
     max_words: int,
     device: str,
     console: Console,
+    others: Sequence[str] = (),
     in_use: Changes = no_changes,
+    live: Sequence[str] = (),
 ) -> dict[str, Any]:
     with unchanged(files_read(params, captions=captions), values=in_use) as inputs:
-        trainer = prepare(params, captions=captions, max_words=max_words, device=device)
+        trainer = prepare(params, captions=captions, max_words=max_words, device=device, others=others)
         inputs.require_unchanged()  # progress is kept under the hashes of these files, so it must be of them
-        with console.progress(f"train {name}", sum(stage.epochs for stage in params.stages)) as progress:
-            history = trainer.run(progress)
+        epochs = sum(stage.epochs for stage in params.stages)
+        if told := few_steps(trainer.steps, epochs):
+            console.say(f"warning: {name}: {told}")
+        with live_curves(name, live) as tell, console.progress(f"train {name}", epochs) as progress:
+            history = replace(trainer, on_epoch=tell).run(progress)
         publish_run(out, name, trainer, history, inputs=inputs)
         write_text(curves, curves_csv(history))
     best = history.best

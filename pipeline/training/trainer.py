@@ -7,7 +7,7 @@ within an epoch has the state of the generators, so a run that was killed goes o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.base import Captioner, State
+from models.base import Captioner
 from pipeline.captioner import (
     CaptionBatch,
     FeatureSource,
@@ -26,7 +26,6 @@ from pipeline.captioner import (
     TrainingPairs,
     caption_videos,
     load_model,
-    make_loss_context,
     save_model,
     training_pairs,
 )
@@ -34,11 +33,15 @@ from pipeline.core import SILENT, Progress
 from pipeline.corpus import Corpus, Vocabulary, tokenize
 from pipeline.metrics import CiderScorer
 from pipeline.params import Schedule, Train
+from pipeline.training.batch_parts import cut_in_parts, note_rows
+from pipeline.training.data_parallel import DataParallel
 from pipeline.training.divergence import naming_step, require_finite_update, require_finite_weights
+from pipeline.training.epoch_progress import told_within
 from pipeline.training.progress import AGAIN, drop_damaged_progress, load_progress, read_progress, save_progress
+from pipeline.training.replica import Judge, Replica
 from pipeline.training.rewards import Rewards
-from pipeline.training.schedules import make_optimizer, own_words_at, rate_at
-from pipeline.training.self_critical import SelfCriticalLoss, self_critical_loss
+from pipeline.training.schedules import make_optimizer, own_words_at, rate_at, set_rate
+from pipeline.training.self_critical import judge_captions
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,10 @@ class Trainer:
     max_words: int
     folder: Path  # progress and best model; outside DVC's outputs, so that a killed run finds it again
     device: str
+    others: Sequence[str] = ()  # devices of further workers for the parts of a batch; no result depends on them
     tables: dict[str, Tensor] = field(default_factory=dict)  # the model's own, kept between epochs
     keep_every: float = 600.0  # seconds after which half an epoch is kept too; no result depends on it
+    on_epoch: Callable[[Epoch], None] = lambda _: None  # told of each epoch, of those that were kept too
 
     def best_path(self, history: History) -> Path:
         """Named by its epoch: a model that was saved just before a kill is not taken for the best of those recorded."""
@@ -117,13 +122,25 @@ class Trainer:
         kept = read_progress(self.folder)
         history, part = History([Epoch(**line) for line in kept["history"]]), PartialEpoch(**kept["part"])
         progress.advance(len(history.epochs))
-        for number, stage in enumerate(self.settings.stages, 1):
-            if not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
-                begun = part if part.stage == number else PartialEpoch(number)
-                self._stage(number, stage, history, begun, progress)
+        for line in history.epochs:
+            self.on_epoch(line)
+        replica = Replica(self.model, self.source, self.device, self.max_words)
+        with DataParallel(replica, self.settings, vocabulary=len(self.vocabulary), others=self.others) as workers:
+            for number, stage in enumerate(self.settings.stages, 1):
+                if not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
+                    begun = part if part.stage == number else PartialEpoch(number)
+                    self._stage(number, stage, history, begun, progress, workers)
         return history
 
-    def _stage(self, number: int, stage: Schedule, history: History, part: PartialEpoch, progress: Progress) -> None:
+    def _stage(
+        self,
+        number: int,
+        stage: Schedule,
+        history: History,
+        part: PartialEpoch,
+        progress: Progress,
+        workers: DataParallel,
+    ) -> None:
         optimizer = make_optimizer(self.model, stage)
         if history.of(number).epochs or part.steps:
             load_progress(self.folder, self.model, optimizer, self.tables)
@@ -132,14 +149,21 @@ class Trainer:
         with ExitStack() as stack:
             rewards = stack.enter_context(self._rewards(stage)) if stage.rewards else None
             while not history.of(number).exhausted(patience=stage.patience, limit=stage.epochs):
-                for group in optimizer.param_groups:
-                    group["lr"] = rate_at(stage, len(history.of(number).epochs))
-                own_words = own_words_at(stage, len(history.epochs))
-                update = partial(self._update, optimizer=optimizer, stage=stage, own_words=own_words, rewards=rewards)
+                update = partial(
+                    self._update,
+                    workers=workers,
+                    optimizer=optimizer,
+                    stage=stage,
+                    epoch=len(history.epochs) + 1,
+                    passed=len(history.of(number).epochs),
+                    own_words=own_words_at(stage, len(history.epochs)),
+                    rewards=rewards,
+                )
                 remember = partial(self._remember, history, optimizer)
-                line = self._epoch(len(history.epochs) + 1, update, remember, part)
+                line = self._epoch(len(history.epochs) + 1, update, remember, part, progress)
                 part = PartialEpoch(number)
                 history.epochs.append(line)
+                self.on_epoch(line)
                 if history.of(number).best is line:
                     save_model(self.best_path(history.of(number)), self.model)
                 remember(PartialEpoch())
@@ -173,9 +197,10 @@ class Trainer:
     def _epoch(
         self,
         number: int,
-        update: Callable[[CaptionBatch], UpdateResult],
+        update: Callable[[CaptionBatch, int], UpdateResult],
         remember: Callable[[PartialEpoch], None],
         part: PartialEpoch,
+        progress: Progress,
     ) -> Epoch:
         """Means over the captions, and the validation score after them; from where it was left, if it was."""
         seed = _seed(self.settings.seed, number)
@@ -185,9 +210,10 @@ class Trainer:
         per_video = self.settings.captions_per_video
         batches = self._pairs.batches(self.settings.batch_size, seed=seed, per_video=per_video)
         kept = time.monotonic()
-        for batch in islice(batches, part.steps, None):
+        left = islice(batches, part.steps, None)
+        for batch in told_within(left, progress, epoch=number, done=part.steps, steps=self.steps):
             with naming_step(self.model, batch, epoch=number, step=part.steps + 1):
-                part = part.plus(len(batch.words), update(batch))
+                part = part.plus(len(batch.words), update(batch, part.steps))
             if time.monotonic() - kept >= self.keep_every:
                 require_finite_weights(self.model, f"epoch {number}, step {part.steps}")
                 remember(part)
@@ -199,48 +225,34 @@ class Trainer:
     def _update(
         self,
         batch: CaptionBatch,
+        step: int,
         *,
+        workers: DataParallel,
         optimizer: torch.optim.Optimizer,
         stage: Schedule,
+        epoch: int,
+        passed: int,  # epochs of the stage
         own_words: float,
         rewards: Rewards | None,
     ) -> UpdateResult:
-        features = self.source.batch(batch.video_ids, device=self.device)
-        with torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.device.startswith("cuda")):
-            context = make_loss_context(
-                self.model,
-                features,
-                batch,
-                tables=self.tables,
-                pairs=len(self._pairs),
-                own_words=own_words,
-                smoothing=stage.label_smoothing,
-            )
-            loss = torch.zeros((), device=self.device)
-            if rewards is None or stage.cross_entropy:
-                loss = loss + (1.0 if rewards is None else stage.cross_entropy) * self.model.loss(context)
-            critical = None if rewards is None else self._rewarded(batch, context.state, rewards, stage)
-            if critical is not None:
-                loss = loss + critical.loss
+        set_rate(optimizer, rate_at(stage, passed + step / self.steps))
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        seed = (self.settings.seed, epoch, step)
+        parts = cut_in_parts(batch, self.settings.parts, tables=self.tables, seed=seed)
+        results = workers.gradients(parts, stage, own_words=own_words, judge=self._judge(rewards))
+        loss = sum(result.loss for result in results)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
         require_finite_update(loss, norm)
         optimizer.step()
-        return UpdateResult(float(loss.detach()), None if critical is None else float(critical.reward))
+        for part, result in zip(parts, results, strict=True):
+            note_rows(self.tables, result.tables, part.captions.pairs, total=len(self._pairs), device=self.device)
+        earned = [result.reward for result in results if result.reward is not None]
+        return UpdateResult(loss, float(torch.cat(earned).mean()) if earned else None)
 
-    def _rewarded(self, batch: CaptionBatch, state: State, rewards: Rewards, stage: Schedule) -> SelfCriticalLoss:
-        each = torch.arange(len(batch.video_ids)).repeat_interleave(stage.samples)
-        return self_critical_loss(
-            self.model,
-            state,
-            batch.video_ids,
-            video_of=(each if stage.samples else batch.video_of).to(self.device),
-            rewards=rewards,
-            vocabulary=self.vocabulary,
-            max_words=self.max_words,
-            baseline=stage.baseline,
-        )
+    def _judge(self, rewards: Rewards | None) -> Judge | None:
+        if rewards is None:
+            return None
+        return partial(judge_captions, rewards=rewards, vocabulary=self.vocabulary, max_words=self.max_words)
 
     def _rewards(self, stage: Schedule) -> Rewards:
         return Rewards(self.corpus.references("train"), dict(stage.rewards), end_word=stage.end_word)
@@ -248,6 +260,11 @@ class Trainer:
     @cached_property
     def _pairs(self) -> TrainingPairs:
         return training_pairs(self.corpus, self.vocabulary, max_words=self.max_words)
+
+    @cached_property
+    def steps(self) -> int:
+        """Updates in an epoch."""
+        return self._pairs.steps(self.settings.batch_size, per_video=self.settings.captions_per_video)
 
     def validate(self, *, beam: int = 1) -> float:
         """CIDEr-D of the validation videos."""

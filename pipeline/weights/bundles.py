@@ -8,10 +8,10 @@ import numpy as np
 
 from pipeline.core import DamageError, InputError, MissingToolError
 from pipeline.weights.conversion import identify
-from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, open_converted, status, write_converted
+from pipeline.weights.converted import converted_path, open_converted, status, write_converted
 from pipeline.weights.instructions import fetch_command, how_to_get
 from pipeline.weights.lookup import entry, with_parts
-from pipeline.weights.registry import Digests
+from pipeline.weights.registry import WEIGHTS_FOLDER, Digests
 
 
 def assemble(name: str, *, folder: Path = WEIGHTS_FOLDER) -> Path:

@@ -11,13 +11,17 @@ import numpy as np
 
 from pipeline.core import InputError
 from pipeline.store import spec_of
-from pipeline.weights.converted import FIRST_USE, WEIGHTS_FOLDER, converted_path, origin, write_converted
+from pipeline.weights.converted import FIRST_USE, converted_path, origin, write_converted
+from pipeline.weights.fitting import bare_network, require_fit
 from pipeline.weights.lookup import entry
+from pipeline.weights.own import YOURS, layout_of, plain_state, require_own_name
 from pipeline.weights.reading import LIMIT, read_published
-from pipeline.weights.registry import Digests, Weights, WeightsSource
+from pipeline.weights.registry import REGISTRY, WEIGHTS_FOLDER, Digests, Weights, WeightsSource
 
 if TYPE_CHECKING:
     import torch
+
+CHECKED = (*REGISTRY, "timm:", "torchvision:", "pytorchvideo:")  # beginnings of names whose network can be made here
 
 
 def import_bytes(
@@ -30,10 +34,38 @@ def import_bytes(
         _require_same_as_first(name, digests, folder=folder)
     shown = file_name or source.file_name
     tree = read_published(published, layout=source.layout, source=shown)
-    arrays = _arrays_of(weights, tree, source=shown)
+    state = _state_of(weights.mapping, tree, source=shown)
+    if proof == FIRST_USE and (trust or name in REGISTRY) and name.startswith(CHECKED):
+        require_fit(state, network=name, source=shown)
     record = {"origin_sha256": digests.sha256, "origin_git_blob": digests.git_blob, "proof": proof}
+    return _keep(name, state, folder=folder, record=record)
+
+
+def import_own(name: str, data: bytes, *, network: str, file_name: str, folder: Path = WEIGHTS_FOLDER) -> Path:
+    """Keep a file that nobody published, once the network can load it; nothing is kept otherwise."""
+    require_own_name(name)
+    digests = Digests.of(data)
+    _require_same_as_first(name, digests, folder=folder)
+    known = {*bare_network(network).state_dict()}
+    tree = read_published(data, layout=layout_of(file_name), source=file_name)
+    mapping = REGISTRY[network].mapping if network in REGISTRY else ""
+    state = _state_of(mapping, plain_state(tree, known=known), source=file_name)
+    require_fit(state, network=network, source=file_name)
+    record = {"licence": YOURS, "network": network, "file": file_name, "origin_sha256": digests.sha256, "proof": YOURS}
+    return _keep(name, state, folder=folder, record=record)
+
+
+def _keep(name: str, state: Mapping[str, torch.Tensor], *, folder: Path, record: Mapping[str, str]) -> Path:
+    arrays = {key: _numpy(value) for key, value in state.items()}
     specs = {key: spec_of(array) for key, array in arrays.items()}
     return write_converted(name, specs, arrays.__getitem__, folder=folder, record=record)
+
+
+def _numpy(tensor: torch.Tensor) -> np.ndarray:
+    import torch
+
+    wide = tensor.float() if tensor.dtype == torch.bfloat16 else tensor  # numpy has no bfloat16
+    return wide.detach().contiguous().numpy()
 
 
 def identify(weights: Weights, digests: Digests, *, file_name: str, trust: bool = False) -> tuple[WeightsSource, str]:
@@ -65,14 +97,16 @@ def _require_same_as_first(name: str, digests: Digests, *, folder: Path) -> None
         )
 
 
-def _arrays_of(weights: Weights, tree: Any, *, source: str) -> dict[str, np.ndarray]:
+def _state_of(mapping: str, tree: Any, *, source: str) -> Mapping[str, torch.Tensor]:
     import torch
 
-    state = _map(weights.mapping, tree, source=source) if weights.mapping else tree
+    state = _map(mapping, tree, source=source) if mapping else tree
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise InputError(f"{source} is not a state dictionary: its values are not all tensors")
+    if bare := [str(name) for name, value in state.items() if not isinstance(name, str) or value.is_meta]:
+        raise InputError(f"{source} is not a state dictionary: '{bare[0]}' is no name, or has no numbers")
     _require_small(state, source)
-    return {key: value.detach().contiguous().numpy() for key, value in state.items()}
+    return state
 
 
 def _map(mapping: str, tree: Any, *, source: str) -> Mapping[str, torch.Tensor]:

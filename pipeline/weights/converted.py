@@ -12,13 +12,13 @@ import numpy as np
 from pipeline.core import DamageError
 from pipeline.store import Spec, TensorFile, order, write_tensors
 from pipeline.weights.instructions import fetch_command, missing
-from pipeline.weights.lookup import entry
-from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Digests, Weights
+from pipeline.weights.lookup import entry, with_parts
+from pipeline.weights.own import YOURS, own_network
+from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WEIGHTS_FOLDER, WITHOUT_FILE, Digests, Weights
 
 if TYPE_CHECKING:
     import torch
 
-WEIGHTS_FOLDER = Path("weights")
 FIRST_USE = "none: trusted on first use"
 WeightsStatus = Literal["present", "missing", "damaged"]
 
@@ -29,7 +29,7 @@ def converted_path(name: str, *, folder: Path = WEIGHTS_FOLDER) -> Path:
 
 def status(name: str, *, folder: Path = WEIGHTS_FOLDER) -> WeightsStatus:
     """From the header alone, so it is quick; `verify` reads every byte."""
-    weights = entry(name)
+    weights = entry(name, folder=folder)
     if not converted_path(name, folder=folder).is_file():
         return "missing"
     return "present" if _is_of(weights, origin(name, folder=folder)) else "damaged"
@@ -39,7 +39,7 @@ def availability(weights: str) -> str:
     """The status of an entry in a word; of what has no file, what it is instead."""
     if weights in WITHOUT_FILE:
         return {RANDOM: "untrained", NONE: "not needed"}[weights]
-    return status(weights) if weights in REGISTRY else "unknown"
+    return status(weights) if weights in REGISTRY or own_network(weights) or ":" in weights else "unknown"
 
 
 def is_ready(state: str) -> bool:
@@ -56,10 +56,20 @@ def origin(name: str, *, folder: Path = WEIGHTS_FOLDER) -> dict[str, str]:
     return {key: value for key, value in metadata.items() if key != "header" and not key.startswith("check/")}
 
 
+def own_weights(name: str, *, folder: Path = WEIGHTS_FOLDER) -> dict[str, str]:
+    """The sha256 of the user's own file, by its name here; of a bundle, of its parts that are the user's."""
+    if name in WITHOUT_FILE:
+        return {}
+    own = [part for part in with_parts(name) if entry(part, folder=folder).licence == YOURS]
+    return {part: origin(part, folder=folder).get("origin_sha256", "unknown") for part in own}
+
+
 def _is_of(weights: Weights, record: Mapping[str, str]) -> bool:
     """Whether the file was made from what the registry names today."""
     if weights.parts:
         return record.get("parts") == weights.composition
+    if weights.is_folder:
+        return "config" in record  # many files, each with its hash in the record
     digests = Digests(record.get("origin_sha256", ""), record.get("origin_git_blob", ""))
     return record.get("proof") == FIRST_USE or any(source.proof(digests) for source in weights.sources)
 
@@ -103,7 +113,11 @@ def write_converted(
     record: Mapping[str, str],
 ) -> Path:
     path = converted_path(name, folder=folder)
-    facts = {"licence": entry(name).licence, "tensors_sha256": _tensors_sha256(specs, tensor), **record}
+    facts = {
+        "licence": record.get("licence") or entry(name).licence,
+        "tensors_sha256": _tensors_sha256(specs, tensor),
+        **record,
+    }
     write_tensors(path, specs, tensor, metadata=facts)
     return path
 

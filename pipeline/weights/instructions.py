@@ -20,7 +20,8 @@ def conditions(name: str) -> list[str]:
 
 def fetch_command(name: str) -> str:
     accept = " --accept-licence" if conditions(name) else ""
-    return f"framescribe weights fetch {name}{accept}   (or: framescribe weights import {name} FILE{accept})"
+    given = "FOLDER" if entry(name).is_folder else "FILE"
+    return f"framescribe weights fetch {name}{accept}   (or: framescribe weights import {name} {given}{accept})"
 
 
 def missing(name: str, *, state: str, folder: Path) -> MissingToolError:

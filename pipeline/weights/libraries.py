@@ -84,13 +84,14 @@ def _hash_in(address: str) -> str | None:
 
 
 def _pytorchvideo(network: str, edition: str) -> Weights:
-    from extractors.parts.video_networks import PYTORCHVIDEO
+    from extractors.base import MissingPackageError
+    from extractors.parts.video_networks import PYTORCHVIDEO, pytorchvideo_hub
 
     _require(network, PYTORCHVIDEO, of="pytorchvideo")
     _require(edition, [""], of=f"pytorchvideo:{network}")
     try:
-        hub = importlib.import_module("pytorchvideo.models.hub")
-    except ModuleNotFoundError as error:
+        hub = pytorchvideo_hub(network)
+    except MissingPackageError as error:
         raise MissingToolError(
             f"pytorchvideo:{network} needs the package pytorchvideo", hint="pip install 'framescribe[pytorchvideo]'"
         ) from error
@@ -122,7 +123,46 @@ def _detectron2(network: str, edition: str) -> Weights:
     )
 
 
-LIBRARIES = {"timm": _timm, "torchvision": _torchvision, "pytorchvideo": _pytorchvideo, "detectron2": _detectron2}
+def _transformers(network: str, edition: str) -> Weights:
+    """A repository of the hub, OWNER/NAME or OWNER/NAME@COMMIT; or NAME alone, a folder of the user's own."""
+    name = f"{network}.{edition}" if edition else network
+    found = REPOSITORY.fullmatch(name)
+    if found is None or ".." in name:
+        raise UsageError(
+            f"'transformers:{name}': write transformers:OWNER/NAME or transformers:OWNER/NAME@COMMIT, where COMMIT has "
+            "40 hexadecimal digits, or transformers:NAME for a folder of yours"
+        )
+    repository, commit = found["repository"], found["commit"]
+    if "/" not in repository:
+        source = WeightsSource(url=repository, by_hand="a folder of yours", name=FOLDER_FILES, layout="folder")
+        return Weights(description=f"{repository} (yours, for transformers)", licence="yours", sources=(source,))
+    url = f"{HUB}/{repository}{f'/tree/{commit}' if commit else ''}"
+    licence, terms = LICENCES.get(repository, ("unknown", f"Read it at {url}."))
+    source = WeightsSource(url=url, name=FOLDER_FILES, layout="folder")
+    return Weights(description=f"{repository} (transformers)", licence=licence, terms=terms, sources=(source,))
+
+
+HUB = "https://huggingface.co"
+REPOSITORY = re.compile(r"(?P<repository>\w[\w.-]*(/\w[\w.-]*)?)(@(?P<commit>[0-9a-f]{40}))?")
+FOLDER_FILES = "config.json, preprocessor_config.json, *.safetensors"
+NON_COMMERCIAL = ("CC-BY-NC-4.0", "For research: no commercial use.")
+LICENCES = {  # of the cards' repositories: name, and what it asks for
+    "MCG-NJU/videomae-base-finetuned-kinetics": NON_COMMERCIAL,
+    "facebook/timesformer-base-finetuned-k400": NON_COMMERCIAL,
+    "facebook/vjepa2-vitl-fpc64-256": ("MIT", ""),
+    "microsoft/xclip-base-patch32": ("MIT", ""),
+    "MIT/ast-finetuned-audioset-10-10-0.4593": ("BSD-3-Clause", ""),
+    "laion/clap-htsat-unfused": ("Apache-2.0", ""),
+    "openai/whisper-base": ("Apache-2.0", ""),
+    "openai/whisper-tiny": ("Apache-2.0", ""),
+}
+LIBRARIES = {
+    "timm": _timm,
+    "torchvision": _torchvision,
+    "pytorchvideo": _pytorchvideo,
+    "detectron2": _detectron2,
+    "transformers": _transformers,
+}
 
 
 def _require(name: str, known: Iterable[str], *, of: str) -> None:

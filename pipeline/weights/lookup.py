@@ -5,23 +5,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pipeline.core import UsageError
 from pipeline.weights.libraries import published
-from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WITHOUT_FILE, Weights
+from pipeline.weights.own import own_entry
+from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WEIGHTS_FOLDER, WITHOUT_FILE, Weights
 
 DETECTOR = "detector."  # prefix in a bundle of regions
 
 
-def entry(name: str) -> Weights:
-    """Of the registry, what a library publishes under LIBRARY:NETWORK, or BUNDLE:WEIGHTS with that detector."""
+def entry(name: str, *, folder: Path = WEIGHTS_FOLDER) -> Weights:
+    """Of the registry, what a library publishes under LIBRARY:NETWORK, BUNDLE:WEIGHTS with that detector, or yours."""
     if name in REGISTRY:
         return REGISTRY[name]
     bundle, found, rest = name.partition(":")
     if found:
         return _with_detector(bundle, rest) if bundle in REGISTRY else published(name)
+    if (own := own_entry(name, folder=folder)) is not None:
+        return own
     raise UsageError(
         f"no weights are called '{name}'; known: {', '.join(REGISTRY)}, LIBRARY:NETWORK, and '{RANDOM}', '{NONE}'",
-        hint="framescribe weights list",
+        hint=f"framescribe weights list, or, if they are yours: weights import {name} FILE --network LIBRARY:NETWORK",
     )
 
 

@@ -10,14 +10,16 @@ from pathlib import Path
 
 from pipeline.core import Console, InputError, MissingToolError, UsageError
 from pipeline.weights.bundles import assemble, part_of
-from pipeline.weights.conversion import import_bytes
-from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, status
+from pipeline.weights.conversion import import_bytes, import_own
+from pipeline.weights.converted import converted_path, status
 from pipeline.weights.download import download
 from pipeline.weights.instructions import DOWNLOADS, conditions, how_to_get
 from pipeline.weights.lookup import entry, with_parts
 from pipeline.weights.packages import carried_file
 from pipeline.weights.reading import LIMIT
-from pipeline.weights.registry import WeightsSource
+from pipeline.weights.registry import WEIGHTS_FOLDER, WeightsSource
+from pipeline.weights.transformers_folder import import_folder
+from pipeline.weights.transformers_hub import fetch_folder
 
 QUIET = Console(quiet=True)
 
@@ -30,7 +32,8 @@ def fetch(name: str, *, folder: Path = WEIGHTS_FOLDER, accept_licence: bool = Fa
     with _alone(folder / DOWNLOADS):
         for part in with_parts(name):
             if status(part, folder=folder) != "present":
-                _fetch_one(part, folder=folder, console=console)
+                fetch_part = fetch_folder if entry(part).is_folder else _fetch_one
+                fetch_part(part, folder=folder, console=console)
     return assemble(name, folder=folder)
 
 
@@ -88,11 +91,25 @@ def import_files(
 ) -> Path:
     """Convert files that the user has; for a bundle, each as the part that it is."""
     require_accepted(name, accepted=accept_licence)
+    if entry(name).is_folder:
+        return import_folder(name, _the_folder(name, files), into=folder)
     for file in files:
         published = read_file(file)
         part = part_of(name, published, file_name=file.name)
         import_bytes(part, published, file_name=file.name, folder=folder, trust=trust)
     return assemble(name, folder=folder)
+
+
+def import_own_file(name: str, file: Path, *, network: str, folder: Path = WEIGHTS_FOLDER) -> Path:
+    """Take a file of the user's own under the user's name for it."""
+    return import_own(name, read_file(file), network=network, file_name=file.name, folder=folder)
+
+
+def _the_folder(name: str, files: Sequence[Path]) -> Path:
+    if len(files) != 1 or not files[0].is_dir():
+        given = ", ".join(map(str, files)) or "nothing"
+        raise InputError(f"'{name}' is made of one folder, with {entry(name).sources[0].file_name}; given: {given}")
+    return files[0]
 
 
 def read_file(file: Path) -> bytes:

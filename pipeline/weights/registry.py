@@ -14,7 +14,9 @@ RANDOM = "random"  # must be asked for by name; whatever uses it is called untra
 NONE = "none"  # for a method that has no weights, such as TV-L1
 WITHOUT_FILE = (RANDOM, NONE)
 MEBIBYTE = 2**20
-Layout = Literal["torch", "arrays", "hdf5", "safetensors", "caffe_blob", "darknet"]
+WEIGHTS_FOLDER = Path("weights")
+# A `folder` is all files of a network of transformers': configuration, processor and safetensors
+Layout = Literal["torch", "arrays", "hdf5", "safetensors", "caffe_blob", "darknet", "folder"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -102,6 +104,10 @@ class Weights(_Facts):
         if bool(self.sources) == bool(self.parts):
             raise ValueError("an entry has either sources or parts")
         return self
+
+    @property
+    def is_folder(self) -> bool:
+        return bool(self.sources) and self.sources[0].layout == "folder"
 
     @property
     def composition(self) -> str:

@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 from pipeline.core import Console, DamageError, MissingToolError, UsageError
 from pipeline.params import load_params
-from pipeline.weights.converted import WEIGHTS_FOLDER, converted_path, origin, status, verify
+from pipeline.weights.converted import converted_path, origin, status, verify
 from pipeline.weights.instructions import conditions, fetch_command, missing
 from pipeline.weights.lookup import entry, mebibytes
-from pipeline.weights.obtaining import fetch, import_files
-from pipeline.weights.registry import REGISTRY, WITHOUT_FILE
+from pipeline.weights.obtaining import fetch, import_files, import_own_file
+from pipeline.weights.own import YOURS, own_names
+from pipeline.weights.registry import REGISTRY, WEIGHTS_FOLDER, WITHOUT_FILE
 
 ANY = "and of any network of timm, torchvision or pytorchvideo, as LIBRARY:NETWORK or LIBRARY:NETWORK.EDITION"
 HASHES = {"sha256": "sha256", "sha256_prefix": "sha256 prefix", "git_blob": "git blob"}
@@ -21,7 +22,7 @@ HASHES = {"sha256": "sha256", "sha256_prefix": "sha256 prefix", "git_blob": "git
 
 def show_registry(name: str | None, *, markdown: bool, console: Console) -> dict[str, Any]:
     """The table of one entry, or of all."""
-    states = {each: status(each) for each in ([name] if name else REGISTRY)}
+    states = {each: status(each) for each in ([name] if name else [*REGISTRY, *own_names()])}
     if markdown:
         console.say(markdown_table())
     else:
@@ -43,9 +44,7 @@ def markdown_table() -> str:
 def show_status(name: str | None, console: Console) -> dict[str, Any]:
     """Of one entry, or of all that params.yaml needs; an error when one is missing."""
     states = {each: status(each) for each in _needed(name)}
-    console.table(
-        ("name", "state", "proof"), [(each, state, origin(each).get("proof", "")) for each, state in states.items()]
-    )
+    console.table(("name", "state", "proof"), [(each, state, _proof(each)) for each, state in states.items()])
     absent = [each for each, state in states.items() if state != "present"]
     if absent:
         raise missing(absent[0], state=states[absent[0]], folder=WEIGHTS_FOLDER)
@@ -65,6 +64,26 @@ def import_and_show(
         raise UsageError(f"weights import {name} needs a file", hint=f"framescribe weights fetch {name}")
     path = import_files(name, files, accept_licence=accept_licence, trust=trust)
     return _show_origin(name, path, console)
+
+
+def import_own_and_show(name: str, files: Sequence[Path], *, network: str, console: Console) -> dict[str, Any]:
+    if len(files) != 1:
+        raise UsageError(
+            f"weights import --network takes one file, not {len(files)}",
+            hint=f"framescribe weights import {name} FILE --network {network}",
+        )
+    path = import_own_file(name, files[0], network=network)
+    facts = origin(name)
+    console.say(f"{name}: {path} ({_proof(name)})")
+    console.say(f"next: framescribe extractors add {name}")
+    return {"name": name, "path": str(path), **facts}
+
+
+def _proof(name: str) -> str:
+    """What proves the file that is here; of the user's own, which file it is."""
+    facts = origin(name)
+    proof = facts.get("proof", "")
+    return f"{YOURS}, sha256 {facts['origin_sha256']}" if proof == YOURS else proof
 
 
 def verify_and_show(name: str | None, console: Console) -> dict[str, Any]:
@@ -115,7 +134,7 @@ def _present() -> list[str]:
     """Entries that have a file, those of libraries included."""
     files = [path.relative_to(WEIGHTS_FOLDER) for path in sorted(WEIGHTS_FOLDER.rglob("*.safetensors"))]
     of_libraries = [str(path.with_suffix("")) for path in files if ":" in path.parts[0]]  # detectron2's are in folders
-    return [name for name in [*REGISTRY, *of_libraries] if status(name) != "missing"]
+    return [name for name in [*REGISTRY, *of_libraries, *own_names()] if status(name) != "missing"]
 
 
 def _show_origin(name: str, path: Path, console: Console) -> dict[str, Any]:

@@ -54,6 +54,16 @@ def test_what_a_running_stage_used_or_made_stays_and_the_rest_goes() -> None:
     assert stems() == set()
 
 
+def test_an_entry_used_in_the_moment_of_the_claim_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks of file systems are coarse: the same time may be a moment later."""
+    put_long_ago("aa")
+    monkeypatch.setattr(feature_cache, "first_claim", lambda: 1e9)
+    assert collect(max_bytes=0)[0] == []
+
+    monkeypatch.setattr(feature_cache, "first_claim", lambda: 1e9 + 1)
+    assert [entry.path.stem for entry in collect(max_bytes=0)[0]] == ["aa"]
+
+
 def test_sizes_count_what_stays() -> None:
     """Half of the room is taken by a running stage, so two of the others go, and no more."""
     put_long_ago("aa", "bb", "cc")

@@ -104,6 +104,29 @@ def test_attention_is_that_of_the_words_that_won() -> None:
             torch.testing.assert_close(sentence.attention["time"], looked)
 
 
+class CountedRows(Bigrams):
+    """How many hypotheses each step has moved on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[int] = []
+
+    def step(self, state: State, words: Tensor) -> Step:
+        self.rows.append(len(words))
+        return super().step(state, words)
+
+
+def test_no_step_is_made_whose_word_can_change_nothing() -> None:
+    features = tables(3, videos=5)
+    features["appearance"].values[:, :, EOS] = 9.0  # the empty sentence is likelier than all others together
+    model = CountedRows()
+
+    assert [sentence.words for sentence in beam_search(model, features, Search(4, 8))] == [[]] * 5
+    assert model.rows == [5]  # one hypothesis a video before the first word
+    beam_search(model, features, Search(4, 8, length_power=1.0))
+    assert len(model.rows) > 3  # divided by its length a longer sentence may still be better
+
+
 def test_greedy_is_a_beam_of_one() -> None:
     features = tables(7, videos=30)
     spoken = greedy(Bigrams(), Bigrams().encode(features), max_words=4).words.tolist()

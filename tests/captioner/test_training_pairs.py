@@ -57,6 +57,14 @@ def test_a_few_captions_of_each_video_lie_together(counts: list[int], limit: int
     assert sum(a != b for a, b in itertools.pairwise(videos)) == len(counts) - 1
 
 
+@settings(max_examples=40, deadline=None)
+@given(counts=COUNTS, size=st.integers(1, 7), limit=st.integers(0, 6))
+def test_steps_are_the_batches_of_an_epoch(counts: list[int], size: int, limit: int) -> None:
+    pairs = pairs_of(counts)
+
+    assert pairs.steps(size, per_video=limit) == len(list(pairs.batches(size, seed=0, per_video=limit)))
+
+
 def test_the_seed_decides_the_order() -> None:
     pairs = pairs_of([4, 4, 4])
     orders = [[batch.pairs.tolist() for batch in pairs.batches(3, seed=seed)] for seed in (0, 0, 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,7 @@ def test_a_bad_file_is_told_and_the_rest_is_captioned(
 
     assert code == 0
     summary = json.loads(capsys.readouterr().out)
+    assert summary["unlike"] == {}  # of three training clips nothing can be told
     assert list(summary["captions"]) == ["red"]
     assert summary["refused"]["page"].startswith("not-a-video")
     html = page.read_text()
@@ -103,6 +105,16 @@ def test_a_bad_file_is_told_and_the_rest_is_captioned(
     assert video["detail"]["film"]["picture"].startswith("data:image/jpeg;base64,")
     assert len(video["detail"]["looks"][0]["time"]) == len(video["said"][0]["words"])
     assert "not-a-video" in html
+
+
+def test_no_file_is_named_that_is_gone_when_the_command_is_done(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["caption", "videos/red.mp4", "--run", "run", *ONE]) == 0
+    told = capfd.readouterr()
+
+    assert "red" in told.out
+    assert tempfile.gettempdir() not in told.out + told.err
 
 
 def test_nothing_usable_is_an_error(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,15 +10,15 @@ import pytest
 
 from pipeline.captioner.generate import BATCH
 from pipeline.captioning import shards
-from pipeline.captioning.shards import WORTH, CaptionShard, Shard, shards_of, worth_it
+from pipeline.captioning.shards import WORTH, CaptionShard, VideoBatch, shards_of, state_now, worth_it
 from pipeline.cli import main
 from pipeline.core.errors import InputError
 from pipeline.core.executors import InProcess, LocalProcesses
 from pipeline.params.caption import Caption
-from pipeline.runs.run_record import state_of
 from tests.training.test_trainer import SETTINGS, make_project, train
 
 PARAMS = {"dataset": {"name": "demo", "videos": "videos", "annotations": "none"}, "extract": {}}
+CAPTIONS = Path("data/captions")
 TESTED = (WORTH - 1) * BATCH + 5  # videos; the last batch is not full
 
 
@@ -69,23 +69,38 @@ def test_processes_change_no_byte(project: Path) -> None:
     assert written("alone", "one") == written("predictions", "one")
 
 
-def many_shards(count: int) -> list[Shard]:
-    return [Shard("run", number, (), "", ()) for number in range(count)]
+def test_a_consensus_is_the_same_by_workers(project: Path) -> None:
+    caption = {"search": "consensus", "samples": 4, "max_words": 6, "neighbours": 2}
+    values = json.loads(Path("params.yaml").read_text())
+    Path("params.yaml").write_text(json.dumps(values | {"caption": caption}))
+    assert main(["caption", "one", "--workers", "1", "--quiet"]) == 0
+    here = written("predictions", "one")
+    origin = json.loads(Path("predictions/one.origin.json").read_text())
+    assert origin["settings"]["search"] == "consensus"
+    assert "beam" not in origin["settings"]
+
+    assert main(["caption", "one", "--workers", "2", "--quiet"]) == 0
+
+    assert written("predictions", "one") == here
+
+
+def many_batches(count: int) -> list[VideoBatch]:
+    return [VideoBatch("run", number, (), "", ()) for number in range(count)]
 
 
 def test_few_batches_start_no_worker() -> None:
     executor = LocalProcesses(2)
 
-    assert worth_it(executor, many_shards(WORTH), device="cpu") is executor
-    assert isinstance(worth_it(executor, many_shards(WORTH - 1), device="cpu"), InProcess)
+    assert worth_it(executor, many_batches(WORTH), device="cpu") is executor
+    assert isinstance(worth_it(executor, many_batches(WORTH - 1), device="cpu"), InProcess)
 
 
 def test_a_device_that_is_not_here_is_looked_for_at_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = LocalProcesses(2)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert worth_it(executor, many_shards(1), device="cuda") is executor
+    assert worth_it(executor, many_batches(1), device="cuda") is executor
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert isinstance(worth_it(executor, many_shards(1), device="cuda"), InProcess)
+    assert isinstance(worth_it(executor, many_batches(1), device="cuda"), InProcess)
 
 
 def test_a_worker_opens_a_run_once_and_again_when_it_changed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,8 +109,8 @@ def test_a_worker_opens_a_run_once_and_again_when_it_changed(project: Path, monk
     monkeypatch.setattr(
         shards, "open_caption_model", lambda *args, **kw: opened.append(args) or open_caption_model(*args, **kw)
     )
-    work, folders = CaptionShard(Caption(beam=1, max_words=3), "cpu"), [Path("runs/one")]
-    first, second = list(shards_of("one", folders, [f"v{number}" for number in range(BATCH + 1)]))
+    work, folders = CaptionShard(Caption(beam=1, max_words=3), "cpu", CAPTIONS), [Path("runs/one")]
+    first, second = list(shards_of("one", folders, [f"v{number}" for number in range(BATCH + 1)], captions=CAPTIONS))
     assert (first.id, second.id, len(first.video_ids), len(second.video_ids)) == ("one 0", "one 1", BATCH, 1)
     work(first)
     work(second)
@@ -104,17 +119,17 @@ def test_a_worker_opens_a_run_once_and_again_when_it_changed(project: Path, monk
     Path("runs/one/model.safetensors").write_bytes(Path("runs/two/model.safetensors").read_bytes())
 
     with pytest.raises(InputError, match="changed while it was captioning"):
-        work(Shard("one", 0, tuple(folders), "what it was", first.video_ids))
-    (again,) = shards_of("one", folders, ["v0"])
+        work(VideoBatch("one", 0, tuple(folders), "what it was", first.video_ids))
+    (again,) = shards_of("one", folders, ["v0"], captions=CAPTIONS)
     assert again.state != first.state
-    assert again.state == state_of(folders)
+    assert again.state == state_now(folders, CAPTIONS)
     work(again)
     assert len(opened) == 2
 
 
 def test_a_split_without_videos(project: Path) -> None:
-    (empty,) = shards_of("one", [Path("runs/one")], [])
-    assert CaptionShard(Caption(), "cpu")(empty).predictions == {}
+    (empty,) = shards_of("one", [Path("runs/one")], [], captions=CAPTIONS)
+    assert CaptionShard(Caption(), "cpu", CAPTIONS)(empty).predictions == {}
 
 
 def test_what_each_refuses(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,7 +58,7 @@ def killed_while_starting(kills: int) -> Iterator[list[int]]:
     def kill() -> None:
         while len(killed) < kills and not over.is_set():
             for victim in [each for each in worker_processes() if each.pid not in killed][: kills - len(killed)]:
-                time.sleep(numbers.uniform(0, 0.2))
+                time.sleep(numbers.uniform(0, 0.02))
                 victim.kill()
                 killed.append(victim.pid)
 

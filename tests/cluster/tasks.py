@@ -56,3 +56,23 @@ def process(_: object) -> int:
 def dies(_: object) -> None:
     """Nobody answers for it: it has no `give_up`."""
     os._exit(1)
+
+
+@dataclass(frozen=True)
+class Meeting(Troublesome):
+    """Those that meet wait for one another, so that only a worker that has both in flight gets on."""
+
+    folder: Path = Path()
+    overlaps = True
+
+    def __call__(self, item: str) -> str:
+        if item.startswith("meets"):
+            (self.folder / item).touch()
+            end = time.monotonic() + 60
+            while len(list(self.folder.glob("meets*"))) < 2:
+                assert time.monotonic() < end, "nobody came"
+                time.sleep(0.01)
+        return super().__call__(item)
+
+    def interrupt(self) -> None:
+        """Nothing waits for anybody outside."""

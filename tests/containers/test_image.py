@@ -57,11 +57,15 @@ def test_an_image_ends_as_an_ordinary_user(path: Path) -> None:
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", last), "a number: Kubernetes cannot tell a name from root"
 
 
-def test_the_image_holds_every_extra_but_the_developers() -> None:
+# People want these at their desks; torchcodec needs an FFmpeg of the system.
+NOT_IN_THE_IMAGE = {"dev", "docs", "lance", "live", "parquet", "torchcodec"}
+
+
+def test_the_image_holds_every_extra_that_stages_on_clusters_need() -> None:
     packages, _ = stages()
     text = " ".join(run.text for run in packages.all("RUN"))
 
-    assert set(re.findall(r"--extra (\w+)", text)) == set(PROJECT["optional-dependencies"]) - {"dev"}
+    assert set(re.findall(r"--extra (\w+)", text)) == set(PROJECT["optional-dependencies"]) - NOT_IN_THE_IMAGE
     assert "--require-hashes" in text
 
 
@@ -77,7 +81,8 @@ def test_only_what_is_named_is_sent_to_the_builder(tmp_path: Path) -> None:
     folders = {path.partition("/")[0] for path in sent if "/" in path}
 
     assert {"pyproject.toml", "requirements.lock", "dvc.yaml", "params.yaml", "pipeline/cli.py"} <= set(sent)
-    assert folders == {".dvc", "extractors", "features", "models", "pipeline", "weights", "workflows"}
+    code = {"extractors", "framescribe", "models", "pipeline", "workflows"}
+    assert folders == {".dvc", "features", "runs", "weights", *code}
     assert not [path for path in sent if path.endswith((".pem", ".key", ".mp4", ".pyc"))]
     assert sum((ROOT / path).stat().st_size for path in sent) < 10e6
 

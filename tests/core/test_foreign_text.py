@@ -275,7 +275,7 @@ def test_brackets_without_end_are_told(
     read: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("deep.yaml").write_text("extract: " + "{a: " * DEEP + "1" + "}" * DEEP)
-    monkeypatch.setattr(recipes, "FOLDER", Path())
+    monkeypatch.setattr(recipes, "RECIPES", Path())
 
     with pytest.raises(FramescribeError):
         read()

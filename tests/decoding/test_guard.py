@@ -114,7 +114,7 @@ def test_a_child_that_has_grown_is_replaced(monkeypatch: pytest.MonkeyPatch, cli
     processes = []
     for _ in range(2):
         with guard.borrowed_guard(limits) as child:
-            list(child.request("examine", path=str(clip("single.mp4"))))
+            list(child.request("examine", path=str(clip("single.mp4")), backend="pyav"))
             processes.append(child._process.pid)
         assert not child.alive
     assert processes[0] != processes[1]
@@ -126,7 +126,7 @@ def test_a_large_parent_does_not_make_its_children_look_large(clip: Clip) -> Non
         from pipeline.decoding import guard, Limits
         ballast = np.ones(400 << 20, np.uint8)
         with guard.borrowed_guard(Limits()) as child:
-            list(child.request("examine", path={str(clip("single.mp4"))!r}))
+            list(child.request("examine", path={str(clip("single.mp4"))!r}, backend="pyav"))
             assert 10 < child.cost["peak_mb"] < 300, child.cost
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)

@@ -21,7 +21,8 @@ from tests.decoding.racing import RACES, Race, Racing, make_race
 
 QUIET = Console(quiet=True)
 WORKERS = {"one process": InProcess(), "workers": LocalProcesses(2)}
-MOMENTS = [("one process", False), ("one process", True), ("workers", False)]  # late: decoding has begun
+LATE_WORKERS = pytest.param("workers", True, marks=pytest.mark.slow)
+MOMENTS = [("one process", False), ("one process", True), ("workers", False), LATE_WORKERS]  # late: decoding has begun
 
 
 def index_of(videos: Path, out: Path, executor: Executor | None = None) -> dict[str, bytes]:

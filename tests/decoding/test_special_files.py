@@ -11,7 +11,7 @@ import pytest
 from pipeline.core.console import Console
 from pipeline.core.errors import InputError
 from pipeline.core.reasons import DecodeError
-from pipeline.decoding import decode, inspect_video, read_frames
+from pipeline.decoding import decode, find_videos, inspect_video, read_frames
 from pipeline.index.video_index import read_index
 from pipeline.params.decode import Decode
 from tests.clips import write_clip
@@ -73,7 +73,7 @@ def test_folders_that_link_to_each_other_are_searched_once(tmp_path: Path) -> No
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "back").symlink_to(tmp_path)
     write_clip(tmp_path / "a" / "one.mp4", frames=3)
-    assert list(decode.find_videos(tmp_path)) == ["one"]
+    assert list(find_videos(tmp_path)) == ["one"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable to root")
@@ -116,10 +116,10 @@ def test_two_files_with_one_id_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.mp4").write_bytes(b"1")
     (tmp_path / "x.avi").write_bytes(b"2")
     with pytest.raises(InputError, match=r"x.avi' and '.*x.mp4' would both have the id 'x'"):
-        decode.find_videos(tmp_path)
+        find_videos(tmp_path)
 
 
 def test_what_lies_beside_videos_is_passed_over(tmp_path: Path) -> None:
     for name in ("a.mp4", "a.srt", "a.json", "a.wav", ".hidden.mp4", "README.md"):
         (tmp_path / name).write_bytes(b"1")
-    assert list(decode.find_videos(tmp_path)) == ["a"]
+    assert list(find_videos(tmp_path)) == ["a"]

@@ -14,10 +14,11 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.core.errors import MissingToolError
-from pipeline.doctor import examination, machine, probes, project
-from pipeline.doctor.check import Check
+from pipeline.doctor import graph, machine, probes, project
+from pipeline.doctor.check import Check, guarded
 from pipeline.doctor.probes import ProbeResult
 
+ROOT = Path(__file__).parents[2]
 PARAMS = """
 dataset: {name: demo, videos: videos, annotations: annotations.json}
 extract:
@@ -92,7 +93,7 @@ def test_a_missing_package_is_a_finding_with_its_command() -> None:
 
         return []
 
-    (check,) = examination._guarded("thing", look)
+    (check,) = guarded("thing", look)
 
     assert (check.state, check.fix) == ("missing", "make setup")
     assert "no_such_package" in check.detail
@@ -155,7 +156,7 @@ def test_a_data_set_that_is_not_there_names_the_command_that_makes_it(folder: Pa
 def test_params_that_cannot_be_used_are_explained(folder: Path) -> None:
     (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "random") + "trian: {}\n")
 
-    (check,) = examination._guarded("params.yaml", project.check_params)
+    (check,) = guarded("params.yaml", project.check_params)
 
     assert check.state == "missing"
     assert "did you mean 'train'" in check.detail
@@ -248,3 +249,27 @@ def test_a_quick_look_needs_no_project(
 def test_a_profile_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--quick", "--profile", "nosuch"]) == 2
     assert "nosuch" in capsys.readouterr().err
+
+
+def test_a_run_that_lacks_a_key_of_the_graph_is_named(folder: Path) -> None:
+    """DVC itself says `Could not find 'item.start_from'`, of no run that a user would recognise."""
+    shutil.copy(ROOT / "dvc.yaml", folder)
+
+    (check,) = graph.check_graph()
+
+    assert check.state == "missing"
+    assert "train.mean_pool.start_from" in check.detail
+    assert "start_from: none" in check.fix
+    assert "word_vectors: weights/words/none.txt" in check.fix
+    assert "extract" not in check.detail
+
+
+def test_the_projects_own_params_have_every_key_of_the_graph(folder: Path) -> None:
+    for name in ("dvc.yaml", "params.yaml"):
+        shutil.copy(ROOT / name, folder)
+
+    assert [check.state for check in graph.check_graph()] == ["ok"]
+
+
+def test_a_folder_without_a_graph_has_no_such_check(folder: Path) -> None:
+    assert graph.check_graph() == []

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
+from pipeline.core.metric_names import FEWEST_VIDEOS
 from pipeline.core.sealed_file import write_sealed_json
+from pipeline.evaluation.bootstrap import intervals
 from pipeline.evaluation.record import as_record
 from pipeline.evaluation.scoring import score
 from pipeline.runs.seed_groups import common_name, groups_of_seeds, siblings
@@ -205,3 +207,41 @@ def test_scores_that_are_missing_or_old_are_told(capsys: pytest.CaptureFixture[s
     assert main(["compare", "good", "old"]) == 3
     assert "has no per-video counts" in capsys.readouterr().err
     assert main(["compare", "good", "good", "--resamples", "0"]) == 2
+
+
+@pytest.mark.parametrize(("count", "winner"), [(FEWEST_VIDEOS - 1, None), (FEWEST_VIDEOS, "good")])
+def test_few_videos_have_no_winner(capsys: pytest.CaptureFixture[str], count: int, winner: str | None) -> None:
+    few = {video: REFERENCES[video] for video in VIDEOS[:count]}
+    evaluated("bad", {video: WORST[video] for video in few}, references=few)
+    evaluated("good", {video: GOOD[video] for video in few}, references=few)
+
+    assert main(["compare", "bad", "good"]) == 0
+    printed = capsys.readouterr().out
+    found = compared(capsys, "bad", "good")
+
+    assert found["winner"] == winner
+    assert (f"nothing can be told from {count} videos" in printed) == (winner is None)
+    assert found["verdict"] in printed
+    cider = next(line for line in printed.splitlines() if line.strip().startswith("CIDEr-D "))
+    assert (" to +" in cider) == (winner is not None)
+    measured = [found["metrics"]["CIDEr-D"][key] for key in ("interval", "p_bootstrap", "p_permutation")]
+    assert (measured == [None, None, None]) == (winner is None)
+    slices = [
+        one[key] for each in found["slices"].values() for one in each.values() for key in ("interval", "p_bootstrap")
+    ]
+    assert slices
+    assert not any(slices)  # nine or ten videos each
+
+
+def test_a_difference_of_nothing_has_no_winner(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluated("good", GOOD)
+    evaluated("same", GOOD)
+
+    assert compared(capsys, "good", "same")["winner"] is None
+
+
+def test_few_videos_have_no_intervals() -> None:
+    scores = score(GOOD, REFERENCES, meteor=False, tokenizer="none")
+
+    assert intervals(scores.statistics.subset(VIDEOS[: FEWEST_VIDEOS - 1]), resamples=10) == {}
+    assert "CIDEr-D" in intervals(scores.statistics.subset(VIDEOS[:FEWEST_VIDEOS]), resamples=10)

@@ -19,7 +19,8 @@ from tests.decoding.racing import RACES, Racing, make_race
 from tests.store.making import QUIET, ToyProcesses, add_toy_family, content, index_of, toy, write_clips
 
 WORKERS = {"one process": InProcess(), "workers": ToyProcesses(2)}
-MOMENTS = [("one process", False), ("one process", True), ("workers", False)]  # late: decoding has begun
+LATE_WORKERS = pytest.param("workers", True, marks=pytest.mark.slow)
+MOMENTS = [("one process", False), ("one process", True), ("workers", False), LATE_WORKERS]  # late: decoding has begun
 SOUND = {"family": "toy_sound", "network": "toy", "weights": "random", "outputs": ["loudness", "ends"]}
 
 

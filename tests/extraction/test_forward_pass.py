@@ -17,7 +17,7 @@ from pipeline.core.errors import MissingToolError, UsageError
 from pipeline.core.hashing import record_sha256
 from pipeline.extraction import sampling
 from pipeline.extraction.build_extractor import extractor_of, load_extractor
-from pipeline.extraction.fingerprint import BATCH, GPU_TIMES, fingerprint
+from pipeline.extraction.fingerprint import BATCH, fingerprint
 from pipeline.extraction.forward_pass import forward, forward_all
 from pipeline.params.extract import Extract, Sampling
 
@@ -69,19 +69,6 @@ def test_what_fitted_is_remembered() -> None:
 def test_one_row_that_does_not_fit_is_said() -> None:
     with pytest.raises(MissingToolError, match="not even one row of 'number' fits"):
         run(Cramped(room=0), frames=2)
-
-
-def test_a_gpu_gets_larger_batches_from_pinned_memory_until_one_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    pinned: list[int] = []
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda batch: pinned.append(len(batch)) or batch)
-    extractor = Cramped(room=20)
-    extractor.device = torch.device("cuda")
-
-    found = run(extractor, frames=100)
-
-    np.testing.assert_array_equal(found, np.arange(100))
-    assert pinned[0] == extractor.asked[0] == BATCH * GPU_TIMES
-    assert max(extractor.asked[-2:]) <= 16 == extractor.most_rows
 
 
 class Noted(Extractor):
@@ -155,7 +142,7 @@ def test_a_network_that_fails_stops_the_preparing() -> None:
     with pytest.raises(MissingToolError):
         forward(Cramped(room=0), frames(), rows=rows)
 
-    assert len(given) <= 2 * BATCH
+    assert len(given) <= 3 * BATCH
     assert not threads_ahead()
 
 

@@ -21,6 +21,7 @@ from pipeline.extraction.forward_pass import forward_all
 from pipeline.extraction.sampling import sample
 from pipeline.params import Sampling
 from tests.extractors.test_detectron import stand_in
+from tests.extractors.tiny_transformers import TINY
 
 HEIGHT, WIDTH = 283, 371  # larger than what networks take, and odd: every resize makes smaller and has to round
 FPS = 25
@@ -51,6 +52,8 @@ SMALL_OBJECTS = {"detector_short_side": 96, "detector_long_side": 128, "proposal
 OBJECTS = (*DETECTED, "image", "motion", "features")
 MOBILE = "fasterrcnn_mobilenet_v3_large_320_fpn"
 I3D_GAIN = {"*.conv.weight": 2.4}  # times He's deviation over torch's own
+
+PICTURES = ("clip", "siglip", "dinov2", "dinov2_with_registers", "dinov3_vit", "dinov3_convnext")
 
 CASES: dict[str, dict[str, Case]] = {
     "c3d": {
@@ -157,6 +160,17 @@ CASES: dict[str, dict[str, Case]] = {
             options={"seconds": 1.6},
             gain={"*.conv.weight": 2.4},
         ),
+    },
+    "transformers": {
+        name: Case(
+            network=f"transformers:{name}",
+            outputs=["pool", "tokens", "hidden.1", *(["embed"] if name in ("clip", "siglip", "xclip", "clap") else [])],
+            sampling=window(4) if tiny.window else {"every": 1} if name in PICTURES else {"hop": 0.9, "tail": "pad"},
+            frames=5,
+            options=tiny.options(name) | ({"seconds": 0.8} if name == "whisper" else {}),
+            gain={"*": 4.0},
+        )
+        for name, tiny in TINY.items()
     },
     "vggish": {
         activation: Case(

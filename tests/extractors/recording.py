@@ -16,7 +16,7 @@ from tests.extractors.recorded_cases import computed
 
 RECORDED = Path(__file__).with_name("recorded.json")
 COMMAND = "python -m tests.extractors.test_recorded_outputs --record"
-LIBRARIES = ("numpy", "opencv-contrib-python-headless", "pillow", "timm", "torch", "torchvision")
+LIBRARIES = ("numpy", "opencv-contrib-python-headless", "pillow", "timm", "torch", "torchvision", "transformers")
 VALUES, PROJECTIONS = 12, 4
 DIGITS = 7
 # Of an array's root mean square: instruction sets differ by some 1e-5 of it, what somebody changed by 1e-3 and more

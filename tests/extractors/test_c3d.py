@@ -109,6 +109,20 @@ def test_fc7_is_after_its_relu_and_takes_16_frames(narrow: c3d_network.C3d) -> N
         c3d.build("c3d", outputs=["fc7"], weights=None, window=8)
 
 
+@torch.inference_mode()
+def test_the_classifier_reads_fc7_where_the_weights_have_one() -> None:
+    torch.manual_seed(0)
+    network = c3d_network.C3d(NARROW, classes=7)
+    extractor = c3d_network.C3dExtractor(network, outputs=["fc7", "logits"], window=16, device="cpu", direct=False)
+
+    rows = extractor(clip_of(16))
+
+    torch.testing.assert_close(rows["logits"], network.layers["fc8"](rows["fc7"]))
+    assert c3d.build("c3d_sports1m", outputs=["logits"], weights=None).outputs == {"logits": (487,)}
+    with pytest.raises(UnknownOutputError, match=r"c3d has no output \['logits'\]"):
+        c3d.build("c3d", outputs=["logits"], weights=None)
+
+
 # ---------------------------------------------------------------- pixels
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import numpy as np
@@ -12,10 +13,12 @@ from torchvision.models import get_model, get_model_weights
 from extractors import clips
 from extractors.base import ExtractorError, MissingPackageError, UnknownOutputError
 from extractors.parts import video_networks
+from extractors.parts.published import kylemin_s3d
 from extractors.parts.windows import WindowExtractor
 from pipeline.core.errors import MissingToolError
 from pipeline.extraction.build_extractor import extractor_of
 from pipeline.params.extract import Extract, Sampling
+from tests.extractors.published_s3d import S3d
 
 TORCHVISION = [  # network, window, tap, shape of a row, shape of pool
     ("r3d_18", 16, "layer4", (2, 7, 7, 512), (512,)),
@@ -123,6 +126,32 @@ def test_published_states_load_strictly(checkpoint) -> None:
     torch.testing.assert_close(extractor.network.model.fc.weight, theirs.fc.weight)
 
 
+def test_kylemins_s3d_is_torchvisions_with_his_pictures() -> None:
+    """Pixels from 0 to 1, short side 224: what his network was trained on."""
+    torch.manual_seed(5)
+    theirs = S3d().eval()
+    for name, tensor in theirs.named_buffers():
+        if name.endswith("var"):
+            tensor.uniform_(0.05, 0.15)  # else an untrained network gets quieter with every layer
+        if name.endswith("mean"):
+            tensor.uniform_(-0.1, 0.1)
+    frame = np.random.default_rng(0).integers(0, 256, size=(224, 300, 3), dtype=np.uint8)
+    state = kylemin_s3d.map_published(theirs.state_dict())
+    extractor = clips.build("torchvision:s3d", outputs=["pool"], weights=state, window=16, published="kylemin")
+
+    clip = torch.stack([extractor.prepare(frame)] * 16)[None]
+    with torch.inference_mode():
+        expected = theirs(
+            torch.from_numpy(frame[:, 38:262]).permute(2, 0, 1)[None, :, None].repeat(1, 1, 16, 1, 1) / 255
+        )
+
+    assert float((extractor(clip)["pool"] - expected).norm() / expected.norm()) < 1e-5
+    with pytest.raises(ExtractorError, match="no 'kylemin' of r3d_18; known: s3d: kylemin"):
+        clips.build("torchvision:r3d_18", outputs=["pool"], weights=None, published="kylemin")
+    with pytest.raises(ExtractorError, match="pytorchvideo's networks have their own weights"):
+        clips.build("pytorchvideo:slow_r50", outputs=["pool"], weights=None, published="kylemin")
+
+
 @pytest.mark.parametrize(
     ("network", "message"),
     [
@@ -165,3 +194,8 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     )
     with pytest.raises(MissingToolError, match=r"pip install 'framescribe\[pytorchvideo\]'"):
         extractor_of(params, device="cpu")
+
+
+def test_pytorchvideo_is_imported_without_its_makers_warnings() -> None:
+    code = "from extractors.parts.video_networks import pytorchvideo_hub; pytorchvideo_hub('x3d_xs')"
+    subprocess.run([sys.executable, "-W", "error::FutureWarning", "-c", code], check=True)

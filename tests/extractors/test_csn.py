@@ -10,7 +10,7 @@ import torch
 
 from extractors import csn
 from extractors.base import ExtractorError
-from extractors.parts import csn_network, engines
+from extractors.parts import csn_network, engine_names
 from extractors.parts.windows import Preparation, WindowExtractor, tapped
 from tests.extractors.published import csn_shapes, numbered, strictly_loaded
 
@@ -106,7 +106,7 @@ def run_theirs(network: torch.nn.Module, clip: torch.Tensor, *, eps: float) -> t
 
 
 def test_norms_are_folded_and_an_exported_graph_gives_the_same_rows() -> None:
-    for package in engines.PACKAGES["onnxruntime"]:
+    for package in engine_names.PACKAGES["onnxruntime"]:
         pytest.importorskip(package)
     torch.manual_seed(0)
     network = csn_network.Csn((1, 1, 1, 1))

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from extractors.parts import engines
+from extractors.parts import engine_names, engines
 from extractors.parts.network import NetworkExtractor
 from pipeline.extraction.forward_pass import forward_batch
 
@@ -105,8 +105,8 @@ def test_a_batch_that_is_on_the_gpu_already_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("engine", [pytest.param("compile", marks=pytest.mark.slow), "onnxruntime", "openvino"])
-def test_every_engine_stays_within_the_bound(engine: engines.Engine, kind: str) -> None:
-    missing = engines.missing_packages(engine)
+def test_every_engine_stays_within_the_bound(engine: engine_names.Engine, kind: str) -> None:
+    missing = engine_names.missing_packages(engine)
     if missing:
         pytest.skip(f"{missing[0]} is not installed: pip install 'framescribe[engines]'")
     torch.set_num_threads(1)

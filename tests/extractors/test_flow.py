@@ -12,8 +12,10 @@ from extractors import flow
 from extractors.base import UnknownOutputError
 from pipeline.core.errors import UsageError
 from pipeline.extraction import sampling
-from pipeline.extraction.build_extractor import extractor_of, make_task, weights_files
+from pipeline.extraction.build_extractor import extractor_of
 from pipeline.extraction.forward_pass import forward
+from pipeline.extraction.task import make_task
+from pipeline.extraction.weights_content import weights_files
 from pipeline.params.extract import Extract, Sampling
 from pipeline.store import open_store
 from tests.clips import write_clip

@@ -28,6 +28,7 @@ SHAPES = {
     "Mixed_4f": (4, 14, 14, 832),
     "Mixed_5c": (2, 7, 7, 1024),
     "pool": (1024,),
+    "avg_pool": (1024,),
     "logits": (400,),
     "grid": (7, 7, 2048),
 }
@@ -52,6 +53,23 @@ def test_a_smaller_side_is_the_same_picture_and_the_same_network() -> None:
     torch.testing.assert_close(rows["pool"], rows["Mixed_5c"].mean((1, 2, 3)))
     with pytest.raises(ExtractorError, match="side is 16, allowed: 32 or more"):
         i3d.build("i3d_rgb", outputs=["pool"], weights=None, side=16)
+
+
+@torch.inference_mode()
+def test_avg_pool_is_what_the_classifier_is_given() -> None:
+    """The first and the last of its time steps are in one pair, the others in two."""
+    torch.manual_seed(0)
+    outputs = ["Mixed_5c", "pool", "avg_pool", "logits"]
+    extractor = i3d.build("i3d_rgb", outputs=outputs, weights=None, window=32, side=32)
+    rows = extractor(torch.randn(1, 32, 3, 32, 32))
+
+    steps = rows["Mixed_5c"].mean((2, 3))[0]  # (4, 1024)
+    weights = torch.tensor([0.5, 1, 1, 0.5])[:, None] / 3
+    logits = extractor.network.logits(rows["avg_pool"][..., None, None, None])[..., 0, 0, 0]  # type: ignore[operator]
+
+    torch.testing.assert_close(rows["avg_pool"][0], (weights * steps).sum(0))
+    torch.testing.assert_close(rows["logits"], logits)
+    assert not torch.allclose(rows["avg_pool"], rows["pool"], rtol=1e-3)
 
 
 @pytest.mark.parametrize(

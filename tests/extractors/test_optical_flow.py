@@ -110,6 +110,16 @@ def test_raft_gets_values_from_minus_1_to_1(raft_flow: FlowMethod, monkeypatch: 
     assert [float(frame.unique()) for frame in seen] == [1.0, -1.0]
 
 
+def test_rafts_updates_can_be_told_and_are_a_fact_of_the_flow(raft_flow: FlowMethod) -> None:
+    frames = clip((0, 0), (1, 0), height=128, width=128)
+    twenty = flow_method("raft_small", updates=20)
+
+    assert (raft_flow.facts["flow_updates"], twenty.facts["flow_updates"]) == (12, 20)
+    assert not torch.allclose(raft_flow(frames), twenty(frames), atol=1e-4)
+    with pytest.raises(ExtractorError, match="updates is 20; only RAFT has any"):
+        flow_method("spynet", updates=20)
+
+
 def test_warping_undoes_a_motion() -> None:
     """A picture moved by (3, 2) looks like the first one again, seen along the flow (3, 2)."""
     first, second = clip((0, 0), (3, 2)).permute(0, 3, 1, 2).float()

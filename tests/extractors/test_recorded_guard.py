@@ -39,7 +39,7 @@ CHANGES: dict[str, tuple[Change, list[str]]] = {
     ),
     "maximum to mean": ((c3d_network, "caffe_pool", "F.max_pool3d", "F.avg_pool3d"), ["c3d", "c3d_video"]),
     "pairs of steps of the logits": (
-        (i3d_network.I3dExtractor, "_logits", "stride=1)", "stride=1).amax(2, keepdim=True)"),
+        (i3d_network, "neighbours", "stride=1)", "stride=1).amax(2, keepdim=True)"),
         ["i3d"],
     ),
     "padding of a stem": ((resnext3d.ResNeXt3d, "stem", "padding=1", "padding=0"), ["resnext3d"]),

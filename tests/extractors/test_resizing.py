@@ -14,7 +14,8 @@ from torchvision.transforms.v2 import functional as transforms
 from extractors.parts import resizing
 from extractors.parts.resizing import Resizing, output_size
 from pipeline.core.errors import MissingToolError, UsageError
-from pipeline.extraction.build_extractor import extractor_of, make_task
+from pipeline.extraction.build_extractor import extractor_of
+from pipeline.extraction.task import make_task
 from pipeline.params.extract import Extract
 from pipeline.params.file import parse_params
 

@@ -41,6 +41,16 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert list(index.rows.items()) == [("a", OTHER), ("b", ROW)]
     assert index.quarantined == {"c": BAD}
     assert all(np.array_equal(index.times(video), TIMES[video]) for video in TIMES)
+    np.save(tmp_path / "whole.npy", np.concatenate([TIMES["a"], TIMES["b"]]))
+    assert (tmp_path / "times.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
+def test_the_build_of_a_decoder_is_told_where_there_is_one(tmp_path: Path) -> None:
+    built = replace(ROW, backend="torchcodec", build="0.17.0 with FFmpeg 5.1")
+    write_index(tmp_path, [built, OTHER], times=TIMES)
+    assert list(read_index(tmp_path).rows.values()) == [OTHER, built]
+    assert (built.decoder, OTHER.decoder) == ("torchcodec 0.17.0 with FFmpeg 5.1", "decord")
+    assert (tmp_path / "index.jsonl").read_text().count('"build"') == 1
 
 
 def test_order_does_not_change_the_bytes(tmp_path: Path) -> None:

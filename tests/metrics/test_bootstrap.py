@@ -36,15 +36,17 @@ def test_the_interval_of_a_mean_is_the_textbooks() -> None:
 
 def test_a_resample_is_scored_as_a_corpus_of_its_own() -> None:
     """The same draws by hand: sentences put together anew and given to the scorer."""
-    scorer = CaptionScorer(GOLDEN_REFERENCES)
-    statistics = scorer.score(GOLDEN_HYPOTHESES).statistics
+    copied = {f"{copy}{video}": video for copy in "abcdefg" for video in GOLDEN_REFERENCES}  # 21, enough to tell
+    references = {name: GOLDEN_REFERENCES[video] for name, video in copied.items()}
+    hypotheses = {name: GOLDEN_HYPOTHESES[video] for name, video in copied.items()}
+    statistics = CaptionScorer(references).score(hypotheses).statistics
     random = np.random.default_rng(5)
-    drawn = random.integers(3, size=(200, 3))
+    drawn = random.integers(21, size=(200, 21))
     by_hand = []
     for rows in drawn:
-        videos = [statistics.videos[row] for row in rows]
-        copies = {f"{n}": GOLDEN_REFERENCES[video] for n, video in enumerate(videos)}
-        said = {f"{n}": GOLDEN_HYPOTHESES[video] for n, video in enumerate(videos)}
+        videos = [sorted(statistics.videos)[row] for row in rows]
+        copies = {f"{n}": references[video] for n, video in enumerate(videos)}
+        said = {f"{n}": hypotheses[video] for n, video in enumerate(videos)}
         by_hand.append(CaptionScorer(copies).score(said).corpus["BLEU-2"])
 
     assert intervals(statistics, resamples=200, seed=5)["BLEU-2"] == pytest.approx(
@@ -71,7 +73,7 @@ def test_the_order_of_the_videos_decides_nothing() -> None:
 
 def test_one_video_or_no_resamples_give_no_interval() -> None:
     assert intervals(made(1, seed=0)) == {}
-    assert intervals(made(9, seed=0), resamples=0) == {}
+    assert intervals(made(30, seed=0), resamples=0) == {}
 
 
 def test_a_real_difference_is_found_and_chance_is_not() -> None:
@@ -85,7 +87,9 @@ def test_a_real_difference_is_found_and_chance_is_not() -> None:
     assert (found.p_bootstrap, found.p_permutation) == pytest.approx((2 / 1001, 1 / 1001))
 
     same = compare([base], [noise])["CIDEr-D"]
+    assert same.interval is not None
     assert same.interval[0] < 0 < same.interval[1]
+    assert same.p_bootstrap is not None
     assert same.p_bootstrap > 0.05
     assert same.p_permutation is not None
     assert same.p_permutation > 0.05
@@ -124,4 +128,8 @@ def test_only_metrics_that_all_have_are_compared() -> None:
     base = made(10, seed=1)
     more = Statistics(base.videos, base.bleu, None, {**base.means, "SPICE": np.ones(10)})
 
-    assert set(compare([base], [more], resamples=9)) == {"BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D"}
+    assert (
+        set(compare([base], [more], resamples=9))
+        == set(compare([more], [base], resamples=9))
+        == {"BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D"}
+    )

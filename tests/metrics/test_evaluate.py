@@ -59,9 +59,7 @@ def test_a_run_beside_the_most_frequent_caption(project: Path, capsys: pytest.Ca
 
     numbers = scores_of(project)
     assert set(numbers) == {"checksum", "scores", "intervals", "most_frequent_caption", "slices", "videos"}
-    assert set(numbers["intervals"]) == set(NAMES)
-    low, high = numbers["intervals"]["CIDEr-D"]
-    assert low < numbers["scores"]["CIDEr-D"] < high
+    assert numbers["intervals"] == {}  # of three videos nothing can be told
     assert set(numbers["scores"]) == set(numbers["most_frequent_caption"]) == set(NAMES)
     assert numbers["scores"]["CIDEr-D"] == pytest.approx(2.6757945675, abs=1e-6)
     assert numbers["scores"]["METEOR"] == pytest.approx(0.5207308356, abs=1e-6)
@@ -76,6 +74,24 @@ def test_a_run_beside_the_most_frequent_caption(project: Path, capsys: pytest.Ca
     table = capsys.readouterr().out
     assert "most frequent caption" in table
     assert "CIDEr-D  2.6758" in table
+    assert "nothing can be told from 3 videos; 20 are the fewest" in table
+
+
+def test_enough_videos_have_intervals(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copied = {f"{copy}{video}": video for copy in "abcdefg" for video in GOLDEN_REFERENCES}
+    captions = {name: GOLDEN_REFERENCES[video] for name, video in copied.items()}
+    splits = {"train": list(TRAINING), "val": [], "test": list(captions)}
+    write(project / "data/captions/captions.json", {"splits": splits, "captions": TRAINING | captions, "slices": {}})
+    said = {name: {"caption": GOLDEN_HYPOTHESES[video], "log_prob": -1.0} for name, video in copied.items()}
+    write(project / "predictions/lstm.json", {"run": "lstm", "split": "test", "predictions": said})
+
+    assert main(["evaluate", "lstm"]) == 0
+
+    numbers = scores_of(project)
+    assert set(numbers["intervals"]) == set(NAMES) - {"METEOR"}
+    for name, (low, high) in numbers["intervals"].items():
+        assert low < numbers["scores"][name] < high
+    assert "nothing can be told" not in capsys.readouterr().out
 
 
 def test_a_slice_is_scored_as_a_corpus_with_the_document_frequencies_of_all(project: Path) -> None:

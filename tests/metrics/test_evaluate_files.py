@@ -163,12 +163,26 @@ def test_what_the_record_says(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert (facts["references"], facts["references_per_video"]) == (9, {"fewest": 3, "most": 3})
     assert facts["split"] == "test"
     assert len(facts["files"]) == 2
-    low, high = found["intervals"]["CIDEr-D"]
-    assert low < found["scores"]["CIDEr-D"] < high
+    assert found["intervals"] == {}
     assert "SPICE is left out" in " ".join(facts["remarks"])
     printed = capsys.readouterr().out
     assert "95 % interval" in printed
     assert "metrics.json: 3 videos, split test" in printed
+    assert "nothing can be told from 3 videos; 20 are the fewest" in printed
+
+
+def test_enough_videos_have_intervals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copied = {f"{copy}{video}": video for copy in "abcdefg" for video in GOLDEN_REFERENCES}
+    said = write(folder / "said.json", {name: GOLDEN_HYPOTHESES[video] for name, video in copied.items()})
+    known = write(folder / "known.json", {name: GOLDEN_REFERENCES[video] for name, video in copied.items()})
+
+    assert evaluate(said, known, "--tokenizer", "none") == 0
+
+    low, high = metrics()["intervals"]["CIDEr-D"]
+    assert low < metrics()["scores"]["CIDEr-D"] < high
+    printed = capsys.readouterr().out
+    assert f"{low:.4f} to {high:.4f}" in printed
+    assert "nothing can be told" not in printed
 
 
 def test_missing_and_extra_videos_are_named_and_can_be_left_out(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pipeline.core.metric_names import FEWEST_VIDEOS
 from pipeline.evaluation import bootstrap
 from pipeline.evaluation.bootstrap import compare, intervals, spread
 from pipeline.evaluation.statistics import Statistics
@@ -20,9 +21,34 @@ def test_a_thousand_resamples_of_seed_zero_unless_told() -> None:
     assert bootstrap.LEVEL == 0.95
 
 
-def test_two_videos_are_enough_for_an_interval() -> None:
-    assert set(intervals(made(2, seed=0), resamples=9)) == {"BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D"}
-    assert intervals(made(1, seed=0), resamples=9) == {}
+def test_twenty_videos_are_enough_for_an_interval_and_nineteen_are_not() -> None:
+    assert FEWEST_VIDEOS == 20
+    assert set(intervals(made(20, seed=0), resamples=9)) == {"BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D"}
+    assert intervals(made(19, seed=0), resamples=9) == {}
+
+
+def test_twenty_videos_are_enough_for_a_comparison_and_nineteen_are_not() -> None:
+    enough = compare([made(20, seed=1)], [made(20, seed=2)], resamples=9)["CIDEr-D"]
+    few = compare([made(19, seed=1)], [made(19, seed=2)], resamples=9)["CIDEr-D"]
+
+    assert None not in (enough.interval, enough.p_bootstrap, enough.p_permutation)
+    assert (few.interval, few.p_bootstrap, few.p_permutation) == (None, None, None)
+    assert few.difference == pytest.approx(few.second - few.first)
+
+
+def test_intervals_of_fewer_videos_hold_less_than_they_promise() -> None:
+    """What the smallest number rests on: how often the middle 95 % of the draws holds the mean of uneven scores."""
+    random = np.random.default_rng(0)
+
+    def held(videos: int) -> float:
+        (times,) = bootstrap._draws(videos, resamples=500, seed=0)
+        samples = random.exponential(size=(2000, videos))
+        low, high = np.quantile(samples @ times.T / videos, [0.025, 0.975], axis=1)  # (2000,) each
+        return float(np.mean((low <= 1) & (high >= 1)))
+
+    assert held(3) < 0.75
+    assert held(10) < 0.89
+    assert 0.89 < held(FEWEST_VIDEOS) < 0.95
 
 
 def test_a_resample_draws_as_many_videos_as_there_are_with_replacement() -> None:
@@ -76,6 +102,8 @@ def test_a_difference_is_second_minus_first_everywhere() -> None:
 
     up, down = compare([low], [high], resamples=50)["CIDEr-D"], compare([high], [low], resamples=50)["CIDEr-D"]
 
+    assert up.interval is not None
+    assert down.interval is not None
     assert (up.difference, *up.interval) == pytest.approx((0.25, 0.25, 0.25))
     assert (down.difference, *down.interval) == pytest.approx((-0.25, -0.25, -0.25))
     assert (up.first, up.second) == pytest.approx((low.means["CIDEr-D"].mean(), high.means["CIDEr-D"].mean()))

@@ -182,7 +182,7 @@ def test_only_regions_of_key_frames_matter() -> None:
 
 def test_a_frame_with_fewer_regions_is_not_looked_at_beyond_them() -> None:
     features = video()
-    features["regions"].values[:, :, 2:] = 0.0  # two regions a frame, filled up with zeros
+    features["regions"].values[:, :, 2:] = 0.0  # two regions per frame, filled up with zeros
 
     step = make().step(make().encode(features), torch.tensor([BOS]))
 

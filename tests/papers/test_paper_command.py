@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from pipeline.cli import main
 from pipeline.index.video_index import write_index
-from pipeline.papers.needs import Clips, dataset_size, needs_of, row_count
+from pipeline.papers.needs import Clips, dataset_sizes, needs_of, row_count
 from pipeline.papers.recipes import known_recipes, read_recipe
 from pipeline.params.dataset import Dataset
 from pipeline.params.extract import Sampling
@@ -135,7 +136,7 @@ def test_rows_and_bytes_follow_from_the_sampling() -> None:
     assert row_count(Sampling(hop=0.96), clip) == 15
 
     recipe = read_recipe("g2l-msrvtt")
-    needs = needs_of(recipe, dataset_size(recipe, ELSEWHERE, index=Path("none")))
+    needs = needs_of(recipe, dataset_sizes(recipe, ELSEWHERE, index=Path("none"))[0])
     sizes = {each.name: (each.rows, each.bytes) for each in needs.features}
     assert sizes["inception_v4"] == (740_000, 740_000 * 1536 * 4)
     assert sizes["faster_rcnn"] == (250_000, 250_000 * (16 * 2048 + 16 * 4 + 16 + 16 + 1) * 4)
@@ -146,7 +147,7 @@ def test_rows_and_bytes_follow_from_the_sampling() -> None:
 def test_needs_of_every_recipe_can_be_told(name: str) -> None:
     recipe = read_recipe(name)
 
-    needs = needs_of(recipe, dataset_size(recipe, ELSEWHERE, index=Path("none")))
+    needs = needs_of(recipe, dataset_sizes(recipe, ELSEWHERE, index=Path("none"))[0])
 
     assert all(each.gmac > 0 and each.bytes > 0 for each in needs.features)
     assert 0 < needs.row_gmac <= needs.all_gmac
@@ -159,8 +160,36 @@ def test_an_index_of_another_data_set_is_not_taken_for_this_one(tmp_path: Path) 
 
     def videos(**changes: str) -> int:
         dataset = Dataset(**{"name": "msrvtt", "videos": "videos", "annotations": "none"} | changes)
-        return dataset_size(recipe, dataset, index=tmp_path).videos
+        return dataset_sizes(recipe, dataset, index=tmp_path)[0].videos
 
     assert videos() == 2
     assert videos(videos="elsewhere") == 10_000
     assert videos(name="demo") == 10_000
+
+
+def test_costs_are_told_of_the_videos_at_hand_and_of_the_whole_data_set(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = YAML(typ="safe").load((project / "params.yaml").read_text())
+    values["dataset"] = {"name": "msrvtt", "videos": "videos", "annotations": "none"}
+    (project / "params.yaml").write_text(json.dumps(values))
+    write_index(project / "data/index", [ROW, OTHER], times=TIMES)
+
+    assert main(["paper", "vre-msrvtt", "--show"]) == 0
+    shown = capsys.readouterr().out
+
+    assert shown.index("videos: 2 (data/index)") < shown.index("videos: 10000 (published sizes")
+    assert shown.count("disk: about") == shown.count("hours, very roughly") == 2
+    facts = summary(capsys, "vre-msrvtt", "--show")
+    assert facts["whole"]["videos"] == 10_000
+    assert 0 < facts["disk"] < facts["whole"]["disk"]
+
+
+def test_training_of_a_part_of_the_data_set_costs_a_part(tmp_path: Path) -> None:
+    write_index(tmp_path, [ROW, OTHER], times=TIMES)
+    recipe = read_recipe("g2l-msrvtt")
+    dataset = Dataset(name="msrvtt", videos="videos", annotations="none")
+
+    here, whole = (needs_of(recipe, size) for size in dataset_sizes(recipe, dataset, index=tmp_path))
+
+    assert here.all_gmac == pytest.approx(whole.all_gmac * 2 / 10_000, rel=0.02)

@@ -16,8 +16,9 @@ from models.base import Captioner
 from pipeline.captioner.build_model import build_captioner, inputs_of, require_stages
 from pipeline.catalogue.cards import read_cards
 from pipeline.datasets import LOADERS
+from pipeline.extraction.sampling import every, windows
 from pipeline.papers.applying import applied, changes_of
-from pipeline.papers.recipes import FOLDER, Recipe, known_recipes, read_recipe
+from pipeline.papers.recipes import RECIPES, Recipe, known_recipes, read_recipe
 from pipeline.params.editing import edit_params
 from pipeline.params.file import parse_params
 from pipeline.params.train import Train
@@ -58,7 +59,7 @@ def test_params_yaml_becomes_the_recipe_and_keeps_everything_else(name: str, pro
     for section in ("dataset", "decode", "evaluate", "report"):
         assert after[section] == before[section]
     assert "# rewritten by `framescribe dataset use`" in text  # the user's comments
-    assert text.count("# not in the paper") >= (FOLDER / f"{name}.yaml").read_text().count("train:\n")  # the recipe's
+    assert text.count("# not in the paper") >= (RECIPES / f"{name}.yaml").read_text().count("train:\n")  # the recipe's
 
 
 def test_a_recipe_goes_over_another_recipe_and_comes_out_the_same(project: Path) -> None:
@@ -153,9 +154,20 @@ def test_every_row_is_a_run_or_says_what_makes_it(name: str) -> None:
     assert recipe.recipe.main in recipe.train
 
 
+def test_no_two_recipes_make_a_row_of_the_same_name() -> None:
+    """The run of one data set would replace that of another: its weights, captions and scores lie under this name."""
+    makers: dict[str, set[str]] = {}
+    for name in NAMES:
+        recipe = read_recipe(name)
+        for made in {*recipe.train, *(row.run for table in recipe.tables for row in table.rows)}:
+            makers.setdefault(made, set()).add(name)
+
+    assert {made: by for made, by in makers.items() if len(by) > 1} == {}
+
+
 @every_recipe
 def test_every_run_says_which_row_it_is(name: str) -> None:
-    text = (FOLDER / f"{name}.yaml").read_text()
+    text = (RECIPES / f"{name}.yaml").read_text()
     entries = re.split(r"^  (?=\w+:)", text[text.index("\ntrain:\n") : text.index("\ncaption:\n")], flags=re.M)[1:]
 
     assert len(entries) == len(read_recipe(name).train)
@@ -169,12 +181,13 @@ def test_every_run_says_which_row_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["g2l-msrvtt", "g2l-msvd"])
 def test_g2l_sizes_and_schedule(name: str) -> None:
-    model = build(name, "g2l")
+    main = read_recipe(name).recipe.main
+    model = build(name, main)
     assert (model.lower.input_size, model.lower.hidden_size, model.upper.hidden_size) == (3884, 768, 768)
     assert model.project["appearance"][0].weight.shape == (1024, 1536)
     assert {part.score.in_features for part in model.attend.values()} == {384}
 
-    run = read_recipe(name).train["g2l"]
+    run = read_recipe(name).train[main]
     rates = [rate_at(run, epoch) for epoch in range(run.epochs)]
     assert run.then == []  # the rate falls, and the optimiser and the model go on as they are
     assert len(rates) == 30
@@ -198,14 +211,14 @@ def test_g2l_rows_differ_only_in_what_the_table_names() -> None:
 
 
 def test_stats_sizes_and_schedule() -> None:
-    two, one = build("stats-msvd", "stats_i3d_flow"), build("stats-msrvtt", "stats_i3d")
+    two, one = build("stats-msvd", "stats_msvd_i3d_flow"), build("stats-msrvtt", "stats_i3d")
     assert two.cell.input_size == 256 + 2 * 512
     assert one.cell.input_size == 256 + 512
     assert build("stats-msrvtt", "stats_i3d_flow_class").cell.input_size == 256 + 2 * 512 + 256
     assert one.blocks["appearance"].project[0].weight.shape == (512, 2048)
     assert one.blocks["appearance"].views["st"].place.score.in_features == 128
 
-    run = read_recipe("stats-msvd").train["stats_i3d_flow"]
+    run = read_recipe("stats-msvd").train["stats_msvd_i3d_flow"]
     assert (run.optimizer, run.learning_rate, run.batch_size) == ("rmsprop", 1e-4, 32)
     assert round(1 - own_words_at(run.stages[0], 0), 4) == 0.96
     assert [stage.epochs for stage in run.stages] == [10, 10]
@@ -221,6 +234,25 @@ def test_vatex_sizes() -> None:
     assert build("vatex-vatex", "vatex_vanilla").attention is None
 
 
+@pytest.mark.parametrize("frames", [1, 16, 31, 32, 33, 48, 49, 300])
+def test_vatex_has_a_picture_in_every_segment_of_motion(frames: int) -> None:
+    """The model joins them row by row, and drops what one of the two lacks."""
+    extract = read_recipe("vatex-vatex").extract
+    picture, motion = extract["resnext101"].sampling, extract["ir_csn152"].sampling
+    shown = every(frames, step=picture.every or 0, offset=picture.offset or 0)
+    seen, _ = windows(frames, window=motion.window or 0, stride=motion.stride or 0, tail=motion.tail or "")
+
+    assert shown.tolist() == seen[:, 0].tolist()
+
+
+def test_the_card_says_which_frame_its_sampling_takes() -> None:
+    card = read_cards()["resnext101"]
+
+    assert card.params.sampling.offset is None
+    assert "the first frame of every 32" in card.paper
+    assert not any("takes the centre frame" in note for note in card.notes)
+
+
 def test_the_row_soft_att_is_the_model_of_its_own_paper() -> None:
     """Yao et al. look at frames as a set; the GRU that our default reads them with would make it another row."""
     assert build("vre-msrvtt", "vre_soft_attention").reader is None
@@ -231,7 +263,7 @@ def test_vre_sizes_and_stages() -> None:
         return model.see.in_features + model.see_places.in_features + model.cell.input_size
 
     assert read_by_the_decoder(build("vre-msrvtt", "vre")) == 4736
-    assert read_by_the_decoder(build("vre-msvd", "vre")) == 4608
+    assert read_by_the_decoder(build("vre-msvd", "vre_msvd")) == 4608
 
     recipe = read_recipe("vre-msrvtt")
     run = recipe.train["vre"]
@@ -245,7 +277,8 @@ def test_vre_sizes_and_stages() -> None:
 
 @pytest.mark.parametrize("name", ["dualafr-msrvtt", "dualafr-msvd", "dualafr-mvad"])
 def test_dualafr_sizes_and_schedule(name: str) -> None:
-    model = build(name, "dualafr_soft")
+    dualafr = read_recipe(name).recipe.main.removesuffix("_soft")
+    model = build(name, f"{dualafr}_soft")
     millions = {
         level: round(sum(parameter.numel() for parameter in part.parameters()) / 1e6, 1)
         for level, part in model.align.items()
@@ -253,13 +286,13 @@ def test_dualafr_sizes_and_schedule(name: str) -> None:
     assert millions == {"pool2": 22.5, "pool3": 16.4, "pool4": 7.1, "pool5": 0.0}
     assert model.start.weight.shape == (512, 4096)
     assert model.embed.embedding_dim == 300
-    assert build(name, "dualafr_resnet").reader.weight_ih_l0.shape == (4 * 512, 2048)
+    assert build(name, f"{dualafr}_resnet").reader.weight_ih_l0.shape == (4 * 512, 2048)
 
-    run = read_recipe(name).train["dualafr_hard"]
+    run = read_recipe(name).train[f"{dualafr}_hard"]
     assert (run.optimizer, run.learning_rate, run.batch_size, run.clip) == ("adam", 2e-4, 32, 5.0)
     assert (run.initial, run.options["samples"]) == ("uniform", 10)
     for kind in ("soft", "hard"):
-        members = [each for run, each in read_recipe(name).train.items() if run.startswith(f"dualafr_{kind}")]
+        members = [each for run, each in read_recipe(name).train.items() if run.startswith(f"{dualafr}_{kind}")]
         assert sorted(each.seed for each in members) == list(range(10))
 
 

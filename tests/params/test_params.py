@@ -39,6 +39,7 @@ def test_the_committed_file_is_valid() -> None:
         (("extract", "mobilenet_v2", "sampling"), {"count": 8, "offset": 5}, "offset goes with every"),
         (("extract", "../x"), {}, "extract.../x: a name has letters, digits"),
         (("extract", "none"), {}, "features/none is a store of the graph's own"),
+        (("train", "none"), {}, "runs/none stands for no run"),
         (("train", "a b"), {}, "train.a b: a name has letters, digits"),
         (("train", "mean_pool", "then"), [{"epoch": 3}], "then: epoch: unknown key (did you mean 'epochs'?)"),
         (("train", "mean_pool", "then"), [{"epochs": 0}], "then: epochs: Input should be greater than 0 (got 0)"),
@@ -74,3 +75,16 @@ def test_broken_yaml_names_the_line(tmp_path: Path) -> None:
 def test_an_unknown_entry_lists_the_entries() -> None:
     with pytest.raises(UsageError, match=r"no run 'z' in params\.yaml; it has: a, b"):
         pick({"a": 1, "b": 2}, "z", kind="run")
+
+
+def test_nothing_has_one_spelling_in_what_identifies_a_run(values: dict[str, Any]) -> None:
+    """A run that says `none`, as dvc.yaml needs it, is the run of before, which said nothing."""
+    said = parse_params(values, source="params.yaml").train["mean_pool"]
+    for key in ("start_from", "word_vectors"):
+        del values["train"]["mean_pool"][key]
+    del values["train"]["mean_pool"]["features"]["label"]
+
+    silent = parse_params(values, source="params.yaml").train["mean_pool"]
+
+    assert said.model_dump() == silent.model_dump()
+    assert (said.start_from, said.word_vectors) == ("", "")

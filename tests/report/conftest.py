@@ -134,7 +134,7 @@ def write_run(root: Path, name: str, *, videos: list[str], quality: float, untra
     write_sealed_json(root / f"runs/{name}/run.json", record)
 
 
-def build_project(root: Path, *, test_videos: int = 10) -> Sources:
+def build_project(root: Path, *, test_videos: int = 20) -> Sources:
     clips = {color: root / "videos" / f"{color}.mp4" for color in COLORS}
     for color, path in clips.items():
         write_clip(path, color)

@@ -153,6 +153,38 @@ def test_videos_are_drawn_with_frames_sentences_and_references(page: Any) -> Non
     assert loaded >= 8 * 128
 
 
+def test_a_video_plays_from_the_disk_and_moves_nothing_while_it_loads(page: Any) -> None:
+    first = page.locator("#clip-1")
+    assert first.locator("video").count() == 0  # nothing of it is read before
+    first.locator(".player summary").focus()
+    page.keyboard.press("Enter")
+    video = first.locator("video")
+    video.wait_for()
+    before = box(video)
+
+    page.wait_for_function("document.querySelector('#clip-1 video').readyState >= 2")
+    assert video.evaluate("(shown) => [shown.videoWidth, shown.videoHeight]") == [128, 96]
+    assert box(video) == before
+    assert before[2] / before[3] == pytest.approx(128 / 96, abs=0.01)
+    assert first.locator(".filmplace svg image").count() == 8
+    assert first.locator(".player summary").inner_text().startswith("Play")
+
+
+def test_a_page_that_was_sent_without_the_videos_says_so_where_one_is_played(
+    browser: Any, pages: Path, tmp_path: Path
+) -> None:
+    shutil.copy(pages / "index.html", tmp_path)
+    shutil.copytree(pages / "index-videos", tmp_path / "index-videos")
+    tab = browser.new_page()
+    open_page(tab, tmp_path / "index.html")
+    tab.locator("#clip-1 .player summary").click()
+
+    tab.wait_for_selector("#clip-1 .player p")
+    assert "not where it was" in tab.locator("#clip-1 .player").inner_text()
+    assert tab.locator("#clip-1 .filmplace svg image").count() == 8
+    tab.close()
+
+
 def test_text_from_outside_stays_text(page: Any) -> None:
     page.fill("#words", "onerror")
     wait_for_shown(page, "1 of 24")
@@ -339,7 +371,7 @@ def test_the_page_of_ones_own_videos_is_one_file_with_the_same_views(browser: An
     words = ["a", EVIL, "moves"]
     record = {"run": "mine", "vocabulary": ["x"] * 9, "features": {}}
     captioned = Captioned(
-        captions={"video001": GeneratedCaption(" ".join(words), -0.5, words, {})},
+        captions={"video001": GeneratedCaption(" ".join(words), -0.5, words, {}, f"the {EVIL} rests")},
         refused={"bad.mp4": "no-frames: 0 frames"},
         index=read_index(pages / "data/index"),
         record=record,
@@ -353,6 +385,8 @@ def test_the_page_of_ones_own_videos_is_one_file_with_the_same_views(browser: An
     look_inside(tab)
 
     assert "p 0.61" in tab.locator("#clip-1").inner_text()
+    assert tab.locator("#clip-1 .said").inner_text().strip() == f"a {EVIL} moves"
+    assert tab.locator("#clip-1 .said + .first").inner_text().strip() == f"after the first reading: the {EVIL} rests"
     assert tab.locator("#clip-1 .filmplace image").count() == 8
     assert tab.locator("#clip-1 section[aria-label=Places] rect.cell").count() == 3 * 8
     assert "no-frames" in tab.locator("main").inner_text()

@@ -114,6 +114,20 @@ def test_an_entry_has_what_every_run_said_and_its_scores() -> None:
     assert (entry["slice"], entry["references"]) == ("order", ["a ball"])
 
 
+def test_an_entry_has_the_first_reading_only_where_there_is_one() -> None:
+    runs = [
+        _run("a", PredictionEntry(caption="red ball", first_reading="a blue ball"), {}),
+        _run("b", PredictionEntry(caption="y", first_reading=""), {}),
+        _run("c", PredictionEntry(caption="y"), {}),
+    ]
+
+    said = list_entry("v", runs=runs, metrics=[], captions=Captions(splits={}, captions={"v": ["a ball"]}))["said"]
+
+    assert said[0]["first"] == {"words": ["a", "blue", "ball"], "odd": [1]}
+    assert said[1]["first"] == {"words": [], "odd": []}
+    assert "first" not in said[2]
+
+
 def test_the_detail_has_looks_only_of_runs_that_recorded_them() -> None:
     runs = [_run("a", PredictionEntry(caption="ball"), {"CIDEr-D": 0.5}), _run("b", PredictionEntry(caption="y"), {})]
 

@@ -104,11 +104,23 @@ def test_every_tag_closes_and_ids_are_unique_and_referred_to(page: str) -> None:
             assert attributes["href"][1:] in ids  # type: ignore[index]
 
 
+def test_a_subset_is_told_at_the_top_and_only_then(page: str, project: Sources, tmp_path: Path) -> None:
+    def take_a_part(statistics: Any) -> None:
+        statistics["subset"] = {"share": 0.2, "seed": 3, "moved": 5}
+        statistics["splits"] = {"train": {"videos": 14}, "val": {"videos": 5}, "test": {"videos": 5}}
+
+    edit(project.captions / "statistics.json", take_a_part)
+    told = "a subset: 5 of 24 videos are in another split than the annotations say (share 0.2, seed 3)"
+
+    assert told not in page
+    assert f"This is {told}" in build(project, tmp_path / "report/index.html")
+
+
 def test_nothing_is_loaded_from_anywhere(page: str) -> None:
     outline = Outline(page)
 
     addresses = [value or "" for _, found in outline.elements for key, value in found.items() if key in ("src", "href")]
-    assert all(address.startswith("#") for address in addresses)
+    assert all(address.startswith(("#", "index-tables/")) for address in addresses)  # the latter only when asked for
     named = page.replace("http://www.w3.org/2000/svg", "")  # the name of a language, which nobody looks up
     assert not re.search(r"https?://|url\(|@import", named)
     assert outline.all("link") == []
@@ -130,7 +142,17 @@ def test_the_page_has_scores_slices_curves_and_examples(page: str) -> None:
     outline = Outline(page)
 
     sections = [section["id"] for section in outline.all("section")]
-    assert sections == ["scores", "slices", "curves", "examples", "figures", "videos", "features", "provenance"]
+    assert sections == [
+        "scores",
+        "slices",
+        "papers",
+        "curves",
+        "examples",
+        "figures",
+        "videos",
+        "features",
+        "provenance",
+    ]
     assert "1.728" in outline.text
     assert "+1.248" in outline.text
     assert "“a square moves”" in outline.text
@@ -203,7 +225,7 @@ def test_equal_inputs_give_equal_bytes(project: Sources, tmp_path: Path) -> None
     build(project, tmp_path / "two.html")
 
     one, two = ((tmp_path / f"{name}.html").read_text() for name in ("one", "two"))
-    assert one == two.replace("two-videos", "one-videos")
+    assert one == two.replace("two-videos", "one-videos").replace("two-tables", "one-tables")
     first, second = (sorted((tmp_path / f"{name}-videos").iterdir()) for name in ("one", "two"))
     assert [path.name for path in first] == [path.name for path in second]
     for left, right in zip(first, second, strict=True):

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.metric_names import FEWEST_VIDEOS
 from pipeline.core.sealed_file import write_sealed_json
-from pipeline.report.page import page_environment, page_metrics, score_rows
+from pipeline.report.page import page_environment, page_metrics, score_rows, slice_rows
 from pipeline.report.results import ReportedRun, Sources, read_runs
 from pipeline.report.seed_rows import seed_rows
 
@@ -59,7 +60,49 @@ def test_a_metric_that_one_seed_lacks_is_a_dash() -> None:
     template = page_environment().get_template("seeds.html")
     row = {"name": "lstm", "runs": ["a", "b"], "scores": {"CIDEr-D": (1.0, 0.5)}}
 
-    page = template.render(seed_rows=[row], metrics=["CIDEr-D", "METEOR"])
+    page = template.render(seed_rows=[row], metrics=["CIDEr-D", "METEOR"], table_files={})
 
     assert "1.000 ± 0.500" in page
     assert "<td>–</td>" in page
+
+
+def test_of_few_videos_the_page_tells_nothing(project: Sources, tmp_path: Path) -> None:
+    for run in ("attention", "mean_pool"):
+        edit(project.metrics / f"{run}/scores.json", lambda value: value.update(videos=FEWEST_VIDEOS - 1))
+
+    page = build(project, tmp_path / "report/index.html")
+
+    assert f"Nothing can be told from {FEWEST_VIDEOS - 1} test videos" in page
+    assert "the best run is" not in page
+    assert "95 % interval </span>" not in page
+    assert not any(cell.best or cell.interval for row in score_rows(runs_of(project)) for cell in row)
+
+
+def test_of_enough_videos_the_page_has_its_headline(project: Sources, tmp_path: Path) -> None:
+    for run in ("attention", "mean_pool"):
+        edit(project.metrics / f"{run}/scores.json", lambda value: value.update(videos=FEWEST_VIDEOS))
+
+    page = build(project, tmp_path / "report/index.html")
+
+    assert "the best run is" in page
+    assert "95 % interval </span>" in page
+
+
+def test_a_slice_of_few_videos_has_no_star(project: Sources) -> None:
+    runs = runs_of(project)
+    names = {name for run in runs for name in run.scores.slices}
+
+    def stars(videos: int) -> bool:
+        rows = slice_rows(runs, sizes=dict.fromkeys(names, videos))
+        return any(cell.best for cells in rows.values() for cell in cells)
+
+    assert names
+    assert (stars(FEWEST_VIDEOS), stars(FEWEST_VIDEOS - 1)) == (True, False)
+
+
+def test_a_run_of_few_videos_does_not_lead(project: Sources, tmp_path: Path) -> None:
+    edit(project.metrics / "attention/scores.json", lambda value: value.update(videos=FEWEST_VIDEOS - 1))
+
+    page = build(project, tmp_path / "report/index.html")
+
+    assert "the best run is <strong>mean_pool</strong>" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -27,6 +28,7 @@ from pipeline.cli import main
 from pipeline.commands.cache import bytes_of
 from pipeline.core.errors import UsageError
 from pipeline.core.hashing import record_sha256
+from pipeline.store import TensorFile
 from tests.store.making import features
 
 
@@ -61,6 +63,12 @@ def test_equal_features_are_equal_bytes() -> None:
     put_features("bb", features(1), record={"a": 2, "b": 1})
 
     assert entry_path("aa").read_bytes() == entry_path("bb").read_bytes()
+
+
+def test_an_entry_says_what_its_key_is_the_hash_of() -> None:
+    put_features("ab12", features(1), record={"video": "x"})
+
+    assert json.loads(TensorFile(entry_path("ab12")).metadata["record"]) == {"video": "x"}
 
 
 def test_writers_of_one_entry_do_not_disturb_each_other(own_cache: Path) -> None:
@@ -115,9 +123,9 @@ def test_gc_counts_exported_graphs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "3 exported graphs" in told
     assert "leaves it alone" not in told
     removed, kept = collect(keep_days=30)
-    assert [entry.is_graph for entry in removed] == [True, False]
-    assert sum(entry.is_graph for entry in kept) == 2
-    assert [entry.is_graph for entry in collect(max_bytes=0)[0]] == [True, False, True]
+    assert [entry.kind for entry in removed] == ["graphs", "features"]
+    assert sum(entry.kind == "graphs" for entry in kept) == 2
+    assert [entry.kind for entry in collect(max_bytes=0)[0]] == ["graphs", "features", "graphs"]
 
 
 def test_unfinished_entries_of_dead_processes_are_cleared(own_cache: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,7 @@ def test_no_room_at_any_write(clips: Path, tmp_path: Path, faulty: FaultyDisk) -
     entries = sorted((tmp_path / "cache/features").glob("??/*"))
     for number in range(1000):
         entries[number % len(entries)].unlink(missing_ok=True)  # so that there is always something to compute
+        shutil.rmtree(tmp_path / "cache/shards", ignore_errors=True)  # and to write
         faulty.left = number
         message = attempt(index, tmp_path / "store")
         if not message:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import sys
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pipeline.core.errors import InputError, MissingToolError
-from pipeline.store import Store, open_store, write_store
+from pipeline.store import ROW_COLUMNS, Store, open_store, write_store
+from pipeline.store_tools.data_card import data_card
+from pipeline.store_tools.export_names import file_stem
 from pipeline.store_tools.export_store import export
 from pipeline.store_tools.import_foreign import import_features
 from pipeline.store_tools.verify_store import verify
@@ -54,7 +58,7 @@ def test_what_goes_out_comes_back_in(store: Store, tmp_path: Path, form: str) ->
     }
 
 
-@pytest.mark.parametrize("form", ["npy", "npz", "webdataset"])
+@pytest.mark.parametrize("form", ["npy", "npz", "webdataset", "parquet"])
 def test_equal_stores_give_equal_exports(store: Store, tmp_path: Path, form: str) -> None:
     outs = [tmp_path / name for name in "pq"]
     for out in outs:
@@ -110,7 +114,7 @@ def test_a_folder_of_npy_files_as_people_have_them(tmp_path: Path) -> None:
 
     np.save(tmp_path / "theirs/100%25_rgb.npy", np.zeros(8, np.float32))
     import_features(tmp_path / "theirs", tmp_path / "store", row_seconds=0.64, suffix="_rgb")
-    assert open_store(tmp_path / "store")["100%25"]["features"].shape == (1, 8)
+    assert open_store(tmp_path / "store")["100%25"]["pool"].shape == (1, 8)
     np.testing.assert_allclose(open_store(tmp_path / "store")["video0"].rows.end, np.arange(1, 6) * 0.64)
 
 
@@ -186,6 +190,117 @@ def test_what_cannot_be_imported_is_named(tmp_path: Path) -> None:
         import_features(folder, tmp_path / "store")
     np.save(folder / "bad.npy", np.ones((2, 3)))
     np.save(folder / "good.npy", np.ones((2, 4)))
-    with pytest.raises(InputError, match=r"'bad' has features \[3\] float64; the videos before it have features \[4\]"):
+    with pytest.raises(InputError, match=r"'bad' has pool \[3\] float64; the videos before it have pool \[4\]"):
         import_features(folder, tmp_path / "store")
     assert not (tmp_path / "store").exists()
+
+
+SPLITS = {"train": ["a", "ü d"], "test": ["x/y"]}
+
+
+@pytest.mark.parametrize("splits", [SPLITS, {}], ids=["splits", "none"])
+def test_parquet_as_hugging_faces_datasets_reads_it(
+    store: Store, tmp_path: Path, splits: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
+    export(store, tmp_path / "out", form="parquet", splits=splits)
+
+    found = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
+
+    counts = {split: table.num_rows for split, table in found.items()}
+    assert counts == ({"train": 2, "test": 1, "other": 2} if splits else {"videos": len(VIDEOS)})
+    require_same_columns(row for table in found.values() for row in table.with_format("arrow").iter(1))
+
+
+def test_lance_as_lance_reads_it(store: Store, tmp_path: Path) -> None:
+    lance = pytest.importorskip("lance")
+    export(store, tmp_path / "out", form="lance", splits=SPLITS)
+
+    table = lance.dataset(str(tmp_path / "out/data.lance")).to_table()
+
+    rows = [table.slice(number, 1) for number in range(len(table))]
+    assert {row["id"][0].as_py(): row["split"][0].as_py() for row in rows}["x%2Fy"] == "test"
+    names = {name.replace(".", "_"): name for name in ["pool", *(f"rows.{column}" for column in ROW_COLUMNS)]}
+    require_same_columns(row.rename_columns([names.get(name, name) for name in row.column_names]) for row in rows)
+
+
+def require_same_columns(tables: Iterable) -> None:
+    """Of one row a video: every number, to the last bit and in its own type."""
+    by_id = {row["id"][0].as_py(): row for row in tables}
+    assert set(by_id) == {file_stem(video_id) for video_id in VIDEOS}
+    for video_id, video in VIDEOS.items():
+        for name, array in video.parts().items():
+            values = by_id[file_stem(video_id)][name].combine_chunks().values
+            for _ in array.shape[1:]:
+                values = values.flatten()
+            read = values.to_numpy(zero_copy_only=False)
+            assert read.dtype == array.dtype
+            assert read.tobytes() == array.tobytes()
+
+
+def test_webdataset_as_webdataset_reads_it(store: Store, tmp_path: Path) -> None:
+    webdataset = pytest.importorskip("webdataset")
+    export(store, tmp_path / "out", form="webdataset")
+    tars = [str(path) for path in sorted((tmp_path / "out").glob("*.tar"))]
+
+    samples = {each["json"]["id"]: each for each in webdataset.WebDataset(tars, shardshuffle=False).decode()}
+
+    assert set(samples) == set(VIDEOS)
+    for video_id, video in VIDEOS.items():
+        for name, array in video.items():
+            assert samples[video_id][f"{name}.npy"].tobytes() == array.tobytes()
+        assert samples[video_id]["rows.npz"]["start"].tobytes() == video.rows.start.tobytes()
+
+
+@pytest.mark.parametrize("form", ["npy", "hdf5", "parquet"])
+def test_a_card_says_what_is_there(store: Store, tmp_path: Path, form: str) -> None:
+    export(store, tmp_path / "out", form=form, splits=SPLITS)
+    if form == "hdf5":
+        with pytest.importorskip("h5py").File(tmp_path / "out") as file:
+            card = file.attrs["README.md"]
+    else:
+        card = (tmp_path / "out/README.md").read_text()
+
+    assert card.startswith("---\nlicense: other\n")
+    assert "| `pool` |" in card
+    assert "| train | 2 |\n| test | 1 |\n| other | 2 |" in card
+    assert "**Untrained**" in card
+    assert store.manifest["fingerprint_sha256"] in card
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_card_names_the_licence_of_weights_that_it_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    """By params.yaml, if the file that it names is the one that made the store."""
+    monkeypatch.chdir(tmp_path)
+    weights = Path("weights/mobilenet_v2.safetensors")
+    monkeypatch.setattr("pipeline.store_tools.data_card.status", lambda _: "present")
+    monkeypatch.setattr("pipeline.store_tools.data_card.converted_path", lambda _: weights)
+    weights.parent.mkdir()
+    weights.write_bytes(b"w")
+    Path("params.yaml").write_text(
+        "dataset: {name: demo, videos: videos, annotations: annotations.json}\n"
+        "extract:\n"
+        "  them: {family: frames, network: n, weights: mobilenet_v2, sampling: {every: 5}, outputs: [pool]}\n"
+        "train: {}\n"
+    )
+    sha256 = hashlib.sha256(b"w" if own else b"other").hexdigest()
+    write_store(tmp_path / "features/them", VIDEOS, fingerprint={"weights": sha256})
+
+    card = data_card(open_store(tmp_path / "features/them"), form="npy", split_videos={})
+
+    assert ("Licence: BSD-3-Clause" in card) == own
+    assert ("their licence, is not known here" in card) != own
+
+
+@pytest.mark.parametrize(("form", "package"), [("parquet", "pyarrow"), ("lance", "lance")])
+def test_a_missing_package_names_its_extra(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+
+    with pytest.raises(MissingToolError, match=rf"framescribe\[{form}\]"):
+        export(store, tmp_path / "out", form=form)
+    assert not (tmp_path / "out").exists()

@@ -14,7 +14,10 @@ import pytest
 from pipeline.cache import feature_cache
 from pipeline.core.errors import DamageError, TooManyFailedError
 from pipeline.core.executors import InProcess
-from pipeline.extraction import extract
+from pipeline.core.reasons import DecodeError
+from pipeline.decoding import read_frames
+from pipeline.extraction import extract, extract_video
+from pipeline.extraction.sampling import uniform
 from pipeline.index.video_index import read_index
 from pipeline.params.extract import Extract
 from pipeline.store import open_store
@@ -25,6 +28,23 @@ from tests.store.making import QUIET, ToyProcesses, content, extracted, index_of
 
 def counts(summary: dict[str, Any]) -> tuple[int, int]:
     return summary["decoded"], summary["computed"]
+
+
+def noted_frames(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Frames that decoders are asked for from now on, one number for each pass over a video."""
+    asked: list[int] = []
+
+    def read(row: Any, indices: Any, **details: Any) -> Any:
+        asked.append(len(indices))
+        return read_frames(row, indices, **details)
+
+    monkeypatch.setattr(extract_video, "read_frames", read)
+    return asked
+
+
+def thirds(frames: int) -> list[int]:
+    """What `count: 3` takes."""
+    return uniform(frames, count=3).tolist()
 
 
 @pytest.fixture
@@ -78,8 +98,12 @@ def test_a_changed_parameter_and_back(videos: Path, tmp_path: Path) -> None:
     assert counts(extracted(index, tmp_path / "store", params=toy(max_failed=3))) == (0, 0)
 
 
-def test_several_extractors_decode_each_video_once(videos: Path, tmp_path: Path) -> None:
-    """The bytes are those of separate runs; an extractor with other sampling has a pass of its own."""
+def test_several_extractors_decode_each_video_once(
+    videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes are those of separate runs, also of an extractor with other sampling; no frame is decoded twice."""
+    frames = [row.frames for row in read_index(index_of(videos, tmp_path / "index")).rows.values()]
+    asked = noted_frames(monkeypatch)
     index = index_of(videos, tmp_path / "index")
     params = {"a": toy(), "b": toy(outputs=["colour"], dtype="float16"), "c": toy(sampling={"every": 4})}
     together = {name: tmp_path / "together" / name for name in params}
@@ -89,6 +113,13 @@ def test_several_extractors_decode_each_video_once(videos: Path, tmp_path: Path)
 
     assert run({"a": params["a"], "b": params["b"]}, together)["decoded"] == 8
     assert run(params, together)["decoded"] == 8  # only c is new
+    three, fourths = 3 * len(frames), sum(-(-count // 4) for count in frames)
+    assert sum(asked) == three + fourths
+
+    asked.clear()
+    shutil.rmtree(tmp_path / "cache/features")
+    assert run(params, together)["decoded"] == 8
+    assert (len(asked), sum(asked)) == (8, sum(len({*range(0, count, 4), *thirds(count)}) for count in frames))
 
     shutil.rmtree(tmp_path / "cache")
     for name, each in params.items():
@@ -178,6 +209,8 @@ def test_a_cleared_or_damaged_cache_costs_work_and_nothing_else(videos: Path, tm
     entry = next((tmp_path / "cache/features").glob("??/*"))
     entry.write_bytes(entry.read_bytes()[:-1] + b"x")
 
+    assert counts(extracted(index, tmp_path / "store")) == (0, 0)  # its shard is whole
+    shutil.rmtree(tmp_path / "cache/shards")
     assert counts(extracted(index, tmp_path / "store")) == (1, 1)
     shutil.rmtree(tmp_path / "cache")
     assert counts(extracted(index, tmp_path / "store")) == (8, 8)
@@ -224,3 +257,31 @@ def test_a_repaired_store_is_completed_by_the_next_run(videos: Path, tmp_path: P
     assert repair(tmp_path / "store")
     assert counts(extracted(index, tmp_path / "store")) == (0, 0)
     assert content(tmp_path / "store") == before
+
+
+def test_a_frame_that_cannot_be_had_costs_only_those_who_need_it(
+    videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass for all that ends early is followed by one for each sampling: outcomes and bytes are those of alone."""
+    index = index_of(videos, tmp_path / "index")
+    params = {"middle": toy(sampling={"count": 1}), "all": toy(sampling={"every": 1}, max_failed=9)}
+
+    def read(row: Any, indices: Any, **details: Any) -> Iterator[np.ndarray]:
+        for number, frame in zip(indices, read_frames(row, indices, **details), strict=True):
+            if number == row.frames - 1:
+                raise DecodeError("fewer-frames", f"'{row.path}' ended early")
+            yield frame
+
+    monkeypatch.setattr(extract_video, "read_frames", read)
+
+    def run(some: dict[str, Extract], folder: str) -> dict[str, Any]:
+        outs = {name: tmp_path / folder / name for name in some}
+        return extract.extract_features(some, index=index, outs=outs, executor=InProcess(), device="cpu", console=QUIET)
+
+    together = run(params, "together")["stores"]
+    assert (len(together["middle"]["failures"]), together["all"]["videos"]) == (0, 0)
+    assert set(together["all"]["failures"].values()) == {"fewer-frames"}
+    shutil.rmtree(tmp_path / "cache")
+    for name, each in params.items():
+        run({name: each}, "alone")
+        assert content(tmp_path / "alone" / name) == content(tmp_path / "together" / name)

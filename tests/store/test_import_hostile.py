@@ -227,4 +227,4 @@ def test_well_packed_features_are_still_read(tmp_path: Path) -> None:
     assert (tmp_path / "theirs.h5").stat().st_size * 100 < 8_000_000
     import_features(tmp_path / "theirs.h5", tmp_path / "store")
 
-    assert open_store(tmp_path / "store")["v0"]["features"].shape == (2000, 1000)
+    assert open_store(tmp_path / "store")["v0"]["pool"].shape == (2000, 1000)

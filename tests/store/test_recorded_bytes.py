@@ -41,7 +41,7 @@ def test_equal_features_are_the_bytes_of_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("videos", "shards"), [(0, 16), (1, 16), (8192, 16), (8193, 64), (32768, 64), (32769, 256), (131073, 1024)]
+    ("videos", "shards"), [(0, 16), (1, 16), (8192, 16), (8193, 256), (131072, 256), (131073, 1024)]
 )
 def test_shards_by_the_number_of_videos(videos: int, shards: int) -> None:
     assert shard_count(videos) == shards

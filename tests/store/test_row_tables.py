@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from pipeline.core.errors import InputError
 from pipeline.store import Rows, VideoFeatures, read_manifest, shard_of, write_store
 from pipeline.store.manifest import write_manifest
-from pipeline.store_tools.verify_store import _row_complaints, verify
+from pipeline.store_tools.verify_store import _row_complaints, repair, verify
 from tests.store.making import features
 
 NAN = float("nan")
@@ -124,14 +124,29 @@ def test_a_shard_that_the_description_does_not_name_is_told(tmp_path: Path) -> N
     assert ("does not belong to this store", ()) in found
 
 
-def test_a_column_of_another_length_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"valid": np.ones(2, np.int64)}, "rows.valid is (2,) int64, not (3,) int64"),
+        ({"valid": np.ones(3, np.int32)}, "rows.valid is (3,) int32, not (3,) int64"),
+        ({"start": np.arange(3, dtype=np.float32)}, "rows.start is (3,) float32, not (3,) float64"),
+        ({"end": np.arange(3, dtype=np.int64)}, "rows.end is (3,) int64, not (3,) float64"),
+        ({"first_frame": np.zeros((3, 1), np.int64)}, "rows.first_frame is (3, 1) int64, not (3,) int64"),
+    ],
+    ids=["length", "narrow", "half of a number", "whole numbers", "shape"],
+)
+def test_a_column_of_another_length_type_or_shape_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, np.ndarray], told: str
+) -> None:
     right = Rows.columns
     with monkeypatch.context() as patch:  # a writer that makes a mistake
-        patch.setattr(Rows, "columns", lambda rows: {**right(rows), "valid": np.ones(2, np.int64)})
+        patch.setattr(Rows, "columns", lambda rows: {**right(rows), **wrong})
         write_store(tmp_path / "store", {"a": features(0)}, fingerprint={})
 
     (problem,) = verify(tmp_path / "store")
-    assert problem.what == "rows.valid is (2,) int64, not (3,) int64"
+    assert problem.what == told
+    assert repair(tmp_path / "store") == ["a"]
+    assert verify(tmp_path / "store") == []
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '["schema"]', "7", "null", '{"schema": 2}', "not JSON"])

@@ -43,6 +43,18 @@ def test_ls(capsys: pytest.CaptureFixture[str]) -> None:
     assert "dvc repro extract@nowhere" in said(capsys, "ls", "nowhere", code=3)
 
 
+@pytest.mark.parametrize("action", ["ls", "verify"])
+def test_outside_a_project_there_is_nothing_to_list_or_to_call_whole(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    told = said(capsys, action, code=3)
+
+    assert f"there is no folder 'features' in {elsewhere}: this is not a project" in told
+
+
 def test_ls_goes_on_past_a_damaged_store(capsys: pytest.CaptureFixture[str]) -> None:
     Path("features/one/store.json").write_bytes(b"{}")
 

@@ -52,6 +52,15 @@ def test_the_rate_falls_at_once_for_the_last_epochs() -> None:
     assert rate_at(Schedule(learning_rate=1e-4), 1000) == 1e-4
 
 
+def test_the_rate_rises_within_an_epoch() -> None:
+    stage = Schedule(learning_rate=1e-4, warmup=3, warmup_from=1e-7, drop_after=23)
+
+    assert rate_at(stage, 0.5) == pytest.approx(1e-7 + (1e-4 - 1e-7) / 6)
+    assert rate_at(stage, 2.75) == pytest.approx(1e-7 + (1e-4 - 1e-7) * 11 / 12)
+    assert rate_at(stage, 22.99) == 1e-4
+    assert rate_at(stage, 23.01) == stage.drop_to
+
+
 def test_no_warmup_is_the_full_rate_at_once() -> None:
     assert rate_at(Schedule(learning_rate=0.1), 0) == 0.1
 

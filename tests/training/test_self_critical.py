@@ -15,7 +15,7 @@ from models.base import CHOICE, Captioner, Features, Input, State, Step
 from pipeline.captioner.search import greedy, sample
 from pipeline.captioner.teacher_forcing import BANNED
 from pipeline.corpus.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
-from pipeline.training.self_critical import mean_of_others, self_critical_loss
+from pipeline.training.self_critical import draw_captions, judge_captions, mean_of_others, self_critical_loss
 
 VOCABULARY = Vocabulary((*SPECIALS, "red", "ball"))
 MAX_WORDS = 3
@@ -64,16 +64,10 @@ def rows(count: int) -> State:
 
 
 def loss(model: Captioner, count: int, *, baseline: Any = "greedy", rewards: Any = worth) -> Tensor:
-    return self_critical_loss(
-        model,
-        rows(1),
-        ["v"],
-        video_of=torch.zeros(count, dtype=torch.long),
-        rewards=rewards,
-        vocabulary=VOCABULARY,
-        max_words=MAX_WORDS,
-        baseline=baseline,
-    ).loss
+    video_of = torch.zeros(count, dtype=torch.long)
+    drawn, log_prob = draw_captions(model, rows(1), ["v"], video_of=video_of, max_words=MAX_WORDS, baseline=baseline)
+    (judgement,) = judge_captions([drawn], rewards=rewards, vocabulary=VOCABULARY, max_words=MAX_WORDS)
+    return self_critical_loss(log_prob, judgement)
 
 
 def gradient_of_the_expected_reward(model: Bigrams) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+import pipeline.weights.conversion  # noqa: F401 - it reads the registry once, which must be before a test adds to it
 from pipeline.weights import REGISTRY, Weights
 from tests.weights.making import entry_of, published
 

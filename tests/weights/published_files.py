@@ -8,32 +8,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import timm
 import torch
 from torch import Tensor, nn
-from torchvision.models import get_model
 
-from extractors import openl3, resnext3d, soundnet, vggish
-from extractors.parts import c3d_network, csn_network, i3d_network, video_networks
-from extractors.parts.detection.bottom_up import BottomUp
-from extractors.parts.detection.yolov4 import Yolov4Tiny
-from extractors.parts.optical_flow.spynet import SpynetNetwork
 from extractors.parts.published import efficientnet_lite
-from pipeline.weights import REGISTRY
-from tests.extractors import published, published_sounds
+from pipeline.weights.bare_networks import bare_network
+from tests.extractors import published, published_s3d, published_sounds
 from tests.extractors.darknet import drawn_numbers
 from tests.extractors.published import numbered
 
 BOTTOM_UP = (64, (3, 4, 23), 1600, 400)  # width, blocks, classes, attributes
-TORCHVISION = {  # entry -> network, where they are not called the same
-    "resnet152_v2": "resnet152",
-    "resnext101_32x8d_v2": "resnext101_32x8d",
-    "fasterrcnn_resnet50_fpn_coco": "fasterrcnn_resnet50_fpn",
-    "fasterrcnn_resnet50_fpn_v2_coco": "fasterrcnn_resnet50_fpn_v2",
-    "maskrcnn_resnet50_fpn_coco": "maskrcnn_resnet50_fpn",
-    "maskrcnn_resnet50_fpn_v2_coco": "maskrcnn_resnet50_fpn_v2",
-    **{name: "_".join(name.split("_")[:2]) for name in REGISTRY if name.startswith("raft_")},
-}
 # torchvision's detectors of 2019, before their convolutions were put into blocks
 BEFORE_BLOCKS = {
     r"(fpn\.\w+_blocks\.\d)\.0\.": r"\1.",
@@ -46,43 +30,6 @@ def on_meta(make: Callable[[], nn.Module]) -> nn.Module:
     """A network without its numbers."""
     with torch.device("meta"):
         return make()
-
-
-def mean_alone() -> nn.Module:
-    network = c3d_network.C3d()
-    del network.layers
-    return network
-
-
-def network_of(name: str) -> nn.Module:
-    """The network that the entry is for."""
-    makers: dict[str, Callable[[], nn.Module]] = {
-        "efficientnet_lite0": lambda: timm.create_model("tf_efficientnet_lite0"),
-        "inception_v4": lambda: timm.create_model("inception_v4"),
-        "i3d_rgb": i3d_network.I3d,
-        "i3d_flow": lambda: i3d_network.I3d(channels=2),
-        "c3d_network": lambda: c3d_network.C3d().layers,
-        "c3d_mean": mean_alone,
-        "csn_r101": lambda: video_networks.pytorchvideo_network("csn_r101")[0],
-        "vggish": lambda: vggish.Vggish(with_pca=False),
-        "vggish_pca": vggish.Whitening,
-        "soundnet": soundnet.SoundNet,
-        "spynet": SpynetNetwork,
-        "yolov4_tiny": Yolov4Tiny,
-    }
-    families: dict[str, Callable[[], nn.Module]] = {
-        "resnext101_3d": lambda: resnext3d.ResNeXt3d(resnext3d.NETWORKS["resnext101_3d"]),
-        "ir_csn152": lambda: csn_network.Csn(csn_network.NETWORKS["ir_csn152"]),
-        "faster_rcnn_vg": BottomUp,
-        "openl3": lambda: openl3.OpenL3(name.split("_")[1], 512),
-    }
-    family = next((make for stem, make in families.items() if name.startswith(stem)), None)
-    return on_meta(makers.get(name) or family or (lambda: torchvision_network(TORCHVISION.get(name, name))))
-
-
-def torchvision_network(name: str) -> nn.Module:
-    settings = {"weights_backbone": None} if "rcnn" in name else {}
-    return get_model(name, weights=None, **settings)
 
 
 def without_counters(state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -98,7 +45,7 @@ def lite0_state() -> dict[str, Tensor]:
     theirs: dict[str, Tensor] = {}
     outside = {ours: name for name, ours in efficientnet_lite.OUTSIDE.items()}
     blocks: list[str] = []
-    for name, tensor in network_of("efficientnet_lite0").state_dict().items():
+    for name, tensor in bare_network("efficientnet_lite0").state_dict().items():
         block = re.match(r"blocks\.(\d+\.\d+)\.(\w+)\.(\w+)", name)
         if not block:
             layer, kind = name.split(".")
@@ -119,7 +66,7 @@ def openl3_stand_ins() -> dict[str, Tensor]:
 
 def inception_v4(name: str) -> dict[str, Tensor]:
     """Cadene's file is older than the counters and has a class for the background; timm's own is timm's own."""
-    state = network_of("inception_v4").state_dict()
+    state = bare_network("inception_v4").state_dict()
     if name == "model.safetensors":
         return stand_ins(state)
     head = {"last_linear.weight": (1001, 1536), "last_linear.bias": (1001,)}
@@ -128,7 +75,7 @@ def inception_v4(name: str) -> dict[str, Tensor]:
 
 def torchvisions(entry: str) -> dict[str, Tensor]:
     """Older files have no counters, so none of these have."""
-    state = stand_ins(without_counters(network_of(entry).state_dict()))
+    state = stand_ins(without_counters(bare_network(entry).state_dict()))
     if "rcnn" not in entry or "_v2_" in entry:
         return state
     for ours, theirs in BEFORE_BLOCKS.items():
@@ -143,9 +90,14 @@ def lasagne() -> list[np.ndarray]:
     return [tensor.numpy() for tensor in numbered(enumerate(shapes)).values()]
 
 
+def kylemins_s3d() -> dict[str, Tensor]:
+    """Units of a convolution and its norm, or of two: over places, then over time."""
+    return stand_ins(without_counters(published_s3d.S3d().state_dict()))
+
+
 def tree_of(entry: str, file: str) -> Any:
     """What the file of this name holds; an entry that is not known here is an error."""
-    ours = network_of(entry).state_dict() if entry.startswith("i3d") else {}
+    ours = bare_network(entry).state_dict() if entry.startswith("i3d") else {}
     by_file: dict[str, Callable[[], Any]] = {
         "i3d-kinetics-400.ckpt": published.i3d_tree,
         "rgb_imagenet.pt": lambda: published.i3d_port(stand_ins(without_counters(ours)), port="piergiaj"),
@@ -155,6 +107,8 @@ def tree_of(entry: str, file: str) -> Any:
         ),
         "c3d.pickle": lambda: numbered(published.c3d_shapes(published.names_of_davidea)),
         "c3d_model.pkl": lasagne,
+        "S3D_kinetics400_torchified.pt": kylemins_s3d,
+        "S3D_kinetics400.pt": lambda: {f"module.{name}": tensor for name, tensor in kylemins_s3d().items()},
         "sport1m_train16_128_mean.binaryproto": lambda: {"data": np.zeros((3, 16, 128, 171), np.float32)},
         "snipplet_mean.npy": lambda: np.zeros((1, 3, 16, 128, 171), np.float64),
         "yolov4-tiny.weights": lambda: {"numbers": drawn_numbers()},
@@ -172,7 +126,7 @@ def tree_of(entry: str, file: str) -> Any:
         "inception": lambda: inception_v4(file),
         "resnext101_3d": lambda: {"arch": "resnext-101", "state_dict": numbered(published.resnext3d_shapes())},
         "ir_csn152": lambda: {"meta": {}, "state_dict": numbered(published.csn_shapes())},
-        "csn_r101": lambda: {"model_state": stand_ins(network_of("csn_r101").state_dict())},
+        "csn_r101": lambda: {"model_state": stand_ins(bare_network("csn_r101").state_dict())},
         "vggish": lambda: numbered(
             (f"{name}.{kind}", shape if kind == "weight" else shape[:1])
             for name, shape in published_sounds.VGGISH_PORT.items()

@@ -17,9 +17,10 @@ from extractors.parts import c3d_network
 from pipeline import weights
 from pipeline.core.errors import InputError
 from pipeline.weights import REGISTRY, WeightsSource, conversion
+from pipeline.weights.bare_networks import bare_network
 from pipeline.weights.reading import read_published
 from tests.weights.making import Bomb, published
-from tests.weights.published_files import network_of, on_meta, tree_of
+from tests.weights.published_files import on_meta, tree_of
 
 FILES = [
     pytest.param(name, source, id=f"{name}-{source.file_name}")
@@ -52,7 +53,7 @@ def test_every_published_file_loads_strictly(name: str, source: WeightsSource) -
     state = mapped(name, source)
 
     assert all(isinstance(value, Tensor) for value in state.values())
-    strictly(network_of(name), state)
+    strictly(bare_network(name), state)
 
 
 @pytest.mark.parametrize("name", BUNDLES)
@@ -61,22 +62,22 @@ def test_every_bundle_is_all_that_its_extractor_loads(name: str) -> None:
     state = {f"{REGISTRY[name].parts[part]}{key}": value for part, each in parts.items() for key, value in each.items()}
     assert len(state) == sum(map(len, parts.values()))
 
-    if name == "c3d":
-        strictly(on_meta(c3d_network.C3d), state)
+    if name in c3d_network.CLASSES:
+        strictly(on_meta(lambda: c3d_network.C3d(classes=c3d_network.CLASSES[name])), state)
     elif name == "vggish_quantised":
         strictly(on_meta(lambda: vggish.Vggish(with_pca=True)), state)
     elif name in ("vatex_regions", "yolo_regions"):
         for part, prefix in REGISTRY[name].parts.items():
-            strictly(network_of(part), mask_rcnn.part(state, prefix.rstrip(".")) or {})
+            strictly(bare_network(part), mask_rcnn.part(state, prefix.rstrip(".")) or {})
     else:
         for_flow, for_i3d = i3d_flow.split(state)
-        strictly(network_of("i3d_flow"), for_i3d)
-        strictly(network_of(name.removeprefix("i3d_flow_")), for_flow)
+        strictly(bare_network("i3d_flow"), for_i3d)
+        strictly(bare_network(name.removeprefix("i3d_flow_")), for_flow)
 
 
 @pytest.mark.parametrize("name", {entry.mapping: name for name, entry in REGISTRY.items() if entry.sources}.values())
 def test_a_file_of_another_network_is_refused(name: str) -> None:
-    state, network = mapped(name, REGISTRY[name].sources[0]), network_of(name)
+    state, network = mapped(name, REGISTRY[name].sources[0]), bare_network(name)
     one = next(key for key, tensor in state.items() if tensor.ndim and key in network.state_dict())
     faults = {
         "Missing key": {key: tensor for key, tensor in state.items() if key != one},

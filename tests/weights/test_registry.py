@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from pydantic import ValidationError
+from torchvision.models import WeightsEnum, get_model_weights, list_models
 
 from pipeline.weights import RANDOM, REGISTRY, Package, Weights, WeightsSource
 
@@ -80,3 +81,47 @@ def test_an_entry_that_makes_no_sense_is_refused(wrong: dict) -> None:
 def test_a_package_is_pinned_to_one_version() -> None:
     with pytest.raises(ValidationError):
         Package(requirement="some-package>=1.0", sha256="0" * 64, member="x")
+
+
+TORCHVISION = {each.url: each for name in list_models() for each in get_model_weights(name)}
+ITS_OWN = {
+    name: TORCHVISION[source.url]
+    for name, weights in REGISTRY.items()
+    for source in weights.sources
+    if source.url in TORCHVISION
+}
+
+
+@pytest.mark.parametrize(("name", "published"), ITS_OWN.items(), ids=ITS_OWN.keys())
+def test_labels_of_torchvisions_weights_are_torchvisions(name: str, published: WeightsEnum) -> None:
+    """Accuracies, sizes and whose weights they are, as the installed library says."""
+    label, (source, *_) = REGISTRY[name].description, REGISTRY[name].sources
+    metrics = {kind: value for each in published.meta["_metrics"].values() for kind, value in _flat(each).items()}
+    stated = re.findall(r"(top-1|box AP|end-point error) ([\d.]+)", label)
+    keys = {"top-1": "acc@1", "box AP": "box_map", "end-point error": "epe"}
+    clean = published.meta["_metrics"].get("Sintel-Test-Cleanpass", {})
+
+    assert source.mebibytes == pytest.approx(published.meta["_file_size"], abs=0.06)
+    for kind, number in stated:
+        found = {**metrics, **_flat(clean)}[keys[kind]]
+        assert f"{found:.{len(number.partition('.')[2])}f}" == number
+    assert ("the authors' weights" in label) == ("ported from the original paper" in published.meta["_docs"])
+
+
+def _flat(metrics: object) -> dict[str, float]:
+    return metrics if isinstance(metrics, dict) else {}
+
+
+def test_i3d_is_called_what_it_is() -> None:
+    """i3d_rgb once claimed DeepMind's training and accuracy; the file is TF-Hub's module."""
+    ours, theirs = REGISTRY["i3d_rgb"].description, REGISTRY["i3d_rgb_imagenet"].description
+
+    assert "i3d-kinetics-400" in ours
+    assert "top-1" not in ours
+    assert "ImageNet then" not in ours
+    assert "rgb_imagenet, top-1 71.1" in theirs
+    assert "pair is i3d_rgb_imagenet" in REGISTRY["i3d_flow"].description
+
+
+def test_no_label_of_weights_states_an_activation_that_the_extractor_decides() -> None:
+    assert "ReLU" not in REGISTRY["vggish"].description

@@ -39,6 +39,27 @@ def test_the_default_profile_is_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.profile == load_machine("laptop").profile
 
 
+@pytest.mark.parametrize(
+    ("profile", "gpus", "devices"),
+    [
+        ("workers: 3\ndevice: cpu\n", 0, ["cpu", "cpu"]),
+        ("workers: 1\ndevice: cpu\n", 0, []),
+        ("workers: 8\ndevice: cuda\n", 2, ["cuda:1"]),
+        ("workers: cores\ndevice: cuda\n", 3, ["cuda:1", "cuda:2"]),
+        ("kind: node\nworkers: gpus\ndevice: cuda\n", 4, ["cuda:1", "cuda:2", "cuda:3"]),
+        ("kind: node\nworkers: 2\ndevice: cpu\n", 0, ["cpu"]),
+        ("kind: scheduler\ndevice: cuda\naddress: tcp://127.0.0.1:1\n", 4, []),  # its workers are elsewhere
+    ],
+)
+def test_one_run_has_the_cores_or_the_devices_of_this_machine(
+    profile: str, gpus: int, devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workflows.cluster.gpus", lambda: gpus)
+    (tmp_path / "one.yaml").write_text(profile)
+
+    assert load_machine(str(tmp_path / "one.yaml")).other_devices == devices
+
+
 def test_a_profile_may_be_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "one.yaml").write_text("workers: 1\ndevice: cpu\n")
     monkeypatch.setenv("FRAMESCRIBE_PROFILE", str(tmp_path / "one.yaml"))

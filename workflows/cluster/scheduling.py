@@ -1,8 +1,8 @@
 """A window of tasks in flight, and what to do with each that does not come back.
 
-A task whose worker was lost is cut into single videos and tried again, behind all others; a video that takes down
-as many workers as `attempts` allows is given up, and the others go on. When nothing is left to start, a task that takes
-much longer than others did is started a second time elsewhere, and the first answer counts.
+A task whose worker was lost is cut into single videos, each tried again behind all others and alone on a worker; a
+video that takes down as many workers as `attempts` allows is given up, and the others go on. When nothing is left to
+start, a task that takes much longer than others did is started a second time elsewhere; the first answer counts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
-from pipeline.core import ClusterError, WorkerDiedError
+from pipeline.core import ClusterError, WorkerDiedError, overlaps
 from workflows.cluster.journal import Journal
+from workflows.cluster.places import place_rule
 from workflows.cluster.worker import TaskReport, WorkerEnvironment, WorkerTask, name_of, perform
 from workflows.profiles import Cluster
 
@@ -26,6 +27,7 @@ TICK = 1.0  # seconds between looks at what does not report by itself
 LOOK = 5.0  # seconds between counts of the workers
 ANSWER = 30.0  # seconds for a finished task's answer to arrive; then its worker is as good as lost
 SLOW = 3.0  # times the usual turn-around, beyond which a task is started elsewhere too
+CHECK = "framescribe cluster check --profile with this profile; what was finished is kept"
 LOST = "it took its worker down, or needed more than time_limit, {} times"
 
 
@@ -68,6 +70,8 @@ class Dispatcher:
         self._tell = tell
         self._work = work
         self._takes_hours = getattr(work, "takes_hours", False)
+        self._overlaps = overlaps(work)
+        self._rule = place_rule(profile)
         self._environment = environment
         self._profile = profile
         self._workers = self._expected = max(workers, 1)
@@ -77,6 +81,8 @@ class Dispatcher:
         self._turnarounds: list[float] = []
         self._numbers = 0
         self._waiting: deque[Share] = deque()
+        self._suspects: deque[Share] = deque()  # a worker was lost with each, perhaps with others beside it
+        self._suspects_rest = 0.0  # until then
         self._items = list(items)
         self._seen_workers = time.monotonic()
         self._looked = 0.0
@@ -84,7 +90,7 @@ class Dispatcher:
 
     @property
     def finished(self) -> bool:
-        return not (self._items or self._waiting or self._flights)
+        return not (self._items or self._waiting or self._suspects or self._flights)
 
     def results(self, client: Any) -> Iterator[Any]:
         """Every item's result, once, as they come; after a SchedulerLostError it may be called again."""
@@ -115,22 +121,28 @@ class Dispatcher:
         return Share(self._numbers, tuple(items), **facts)
 
     def _window_base(self) -> int:
-        return max(self._workers, self._expected)
+        return max(self._workers, self._expected) * (self._rule.expected() if self._overlaps else 1)
 
     def _fill(self, client: Any) -> None:
         """A little more than there are workers, so that none waits for the next; never everything at once."""
         window = self._window_base() + max(1, self._window_base() // 4)
         while self._waiting and len(self._flights) < window:
             self._start(client, self._waiting.popleft())
-        if not self._waiting and len(self._flights) < self._workers and not self._takes_hours:
+        if self._waiting or time.monotonic() < self._suspects_rest:
+            return
+        while self._suspects and len(self._flights) < self._workers:
+            self._start(client, self._suspects.popleft())
+        if not self._suspects and len(self._flights) < self._workers and not self._takes_hours:
             self._start_again(client)
 
     def _start(self, client: Any, share: Share) -> None:
         limit = None if self._takes_hours else self._profile.time_limit
-        task = WorkerTask(self._work, share.items, self._environment, limit)
+        alone = self._overlaps and share.tries > 0
+        work = getattr(self._work, "cautious", lambda: self._work)() if share.tries else self._work
+        task = WorkerTask(work, share.items, self._environment, limit, self._rule, alone=alone)
         key = f"{perform.__name__}-{self._run}-{share.number}-{uuid4().hex[:8]}"
         others = [address for address in self._addresses if address not in share.avoid] if share.avoid else None
-        # a data producer waits at the scheduler until a worker is free: a lost worker has one task to be blamed for it
+        # a data producer waits at the scheduler until a worker is free: a lost worker is blamed on what it was doing
         where = {"workers": others, "allow_other_workers": others is not None}  # these may be gone by now
         future = client.submit(perform, task, key=key, pure=False, _data_producer=True, **where)
         self._flights[key] = Flight(share, future)
@@ -193,6 +205,10 @@ class Dispatcher:
             self._require_lost_worker(flight)
             yield from self._blame(flight.share)
             return
+        if report.busy:
+            self._suspects.append(flight.share)
+            self._suspects_rest = time.monotonic() + TICK
+            return
         self._turnarounds.append(time.monotonic() - flight.started)
         self._journal.write(report.worker, report.events)
         self._drop_twin(flight.share)
@@ -224,8 +240,8 @@ class Dispatcher:
         self._tell(f"a worker was lost with {', '.join(names)}")
         if any(flight.share.number == share.number for flight in self._flights.values()):
             return  # its twin goes on
-        if share.tries + 1 < self._profile.attempts:
-            self._waiting.extend(self._share([item], tries=share.tries + 1) for item in share.items)
+        if share.tries + 1 < self._profile.attempts or (self._overlaps and not share.tries):
+            self._suspects.extend(self._share([item], tries=share.tries + 1) for item in share.items)
             return
         for item in share.items:
             yield self._give_up(item)
@@ -243,7 +259,7 @@ class Dispatcher:
             self._flights.pop(key).future.cancel()
 
     def _look(self, client: Any) -> None:
-        """How many workers there are; none for too long ends the run."""
+        """How many workers there are; none for too long, or none that can start, ends the run."""
         now = time.monotonic()
         if now - self._looked < LOOK:
             return
@@ -254,10 +270,12 @@ class Dispatcher:
         self._workers = len(self._addresses)
         if self._workers:
             self._seen_workers = now
+        elif reason := getattr(client.cluster, "given_up", ""):
+            raise ClusterError(f"no worker can start: {reason}", hint=CHECK)
         elif now - self._seen_workers > self._profile.wait:
             raise ClusterError(
                 f"no worker has been there for {self._profile.wait:.0f} s (wait in the profile)",
-                hint="framescribe cluster check --profile with this profile; what was finished is kept",
+                hint=CHECK,
             )
 
     def _recall(self) -> None:
@@ -267,7 +285,8 @@ class Dispatcher:
             if flight.future.client.status == "running":
                 flight.future.cancel()
         self._flights.clear()
-        self._waiting.extendleft(shares.values())
+        self._waiting.extendleft(share for share in shares.values() if not share.tries)
+        self._suspects.extendleft(share for share in shares.values() if share.tries)
 
 
 def _addresses(client: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""What runs on a worker: the items of one task, one after another, each within a time limit of its own.
+"""What runs on a worker: the items of a task, one after another, each within a time limit of its own.
 
 Nothing but these objects travels: functions and classes of installed packages by name, ids and paths.
 """
@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import DiskFullError, InputError, UsageError
+from pipeline.core import DiskFullError, InputError, UsageError, overlaps
+from workflows.cluster.places import PlaceRule, TaskPlaces
 
 # Those that travel. No others: they may hold secrets.
 VARIABLES = (
@@ -57,6 +58,12 @@ class WorkerTask:
     items: tuple[Any, ...]
     environment: WorkerEnvironment
     time_limit: float | None = None  # seconds of one item
+    places: PlaceRule = field(default_factory=PlaceRule)
+    alone: bool = False  # a worker was lost with it
+
+    def most(self) -> int:
+        """Tasks beside which it may run, itself among them."""
+        return self.places.count() if overlaps(self.work) and not self.alone else 1
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,10 @@ class TaskReport:
     results: list[Any] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     full: DiskFullError | None = None
+    busy: bool = False  # it was to be alone, and was not
+
+
+_places = TaskPlaces()
 
 
 def perform(task: WorkerTask) -> TaskReport:
@@ -77,16 +88,34 @@ def perform(task: WorkerTask) -> TaskReport:
     task.environment.enter()
     worker = get_worker()
     report = TaskReport(str(worker.name), worker.address)
+    with _places.taken(alone=task.alone) as free:
+        return _performed(task, report) if free else replace(report, busy=True)
+
+
+def _performed(task: WorkerTask, report: TaskReport) -> TaskReport:
+    most, beside = task.most(), False
+    # items in flight share the device and the cores, so each takes longer
+    limit = None if task.time_limit is None else task.time_limit * most
     for item in task.items:
+        beside = beside or _goes_beside(most)
         started = time.time()
         try:
-            with time_limit(task.time_limit):
+            with time_limit(limit):
                 report.results.append(task.work(item))
         except DiskFullError as error:
             return replace(report, full=error)
         took = {"time": started, "seconds": round(time.time() - started, 3)}
         report.events.append({**took, "event": "done", "item": name_of(item), "process": os.getpid()})
     return report
+
+
+def _goes_beside(most: int) -> bool:
+    """Leave the worker's thread to another task, if there is a place for one."""
+    from distributed import secede
+
+    if free := _places.left(most):
+        secede()
+    return free
 
 
 def name_of(item: Any) -> str:

@@ -47,6 +47,7 @@ def _enough(size: ByteSize) -> ByteSize:
 
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+InFlight = PositiveInt | Literal["cores"]  # of `extract`, in one worker; `cores`: two more than it has cores
 Memory = Annotated[ByteSize, AfterValidator(_enough)]
 
 
@@ -60,6 +61,7 @@ class Local(ProfileSection):
     kind: Literal["local"] = "local"
     workers: PositiveInt | Literal["cores"] = "cores"
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    videos_in_flight: InFlight = "cores"
 
 
 class Cluster(ProfileSection):
@@ -67,6 +69,7 @@ class Cluster(ProfileSection):
 
     device: Literal["cpu", "cuda"]  # never `auto`: this machine may have none of what the workers have
     videos_per_task: PositiveInt = 4
+    videos_in_flight: InFlight = "cores"
     time_limit: Seconds = 600.0  # of one video, after which its worker is ended
     attempts: PositiveInt = 5  # at a video that takes its worker down, before it is quarantined
     patience: Seconds = 60.0  # with a task that others are waiting for, before it is started elsewhere too

@@ -28,18 +28,18 @@ def padding_of(height: int, width: int) -> list[int]:
 class Raft(FlowMethod):
     has_weights = True
 
-    def __init__(self, name: str, *, weights: Mapping[str, Tensor] | None, device: str) -> None:
-        self.device = torch.device(device)
+    def __init__(self, name: str, *, weights: Mapping[str, Tensor] | None, device: str, updates: int = UPDATES) -> None:
+        self.device, self.updates = torch.device(device), updates
         self.network = get_model(name, weights=None).eval()
         if weights is not None:
             load_weights(self.network, weights, network=name)
         self.network.to(self.device)
-        self.facts = {"flow": name, "flow_updates": UPDATES, "flow_padding": f"edge, {MULTIPLE}, {SMALLEST}"}
+        self.facts = {"flow": name, "flow_updates": updates, "flow_padding": f"edge, {MULTIPLE}, {SMALLEST}"}
 
     def between(self, first: Tensor, second: Tensor) -> Tensor:
         height, width = first.shape[-2:]
         left, right, top, bottom = padding_of(height, width)
         frames = torch.cat([first, second]).to(self.device) * 2 - 1
         one, other = F.pad(frames, [left, right, top, bottom], mode="replicate").chunk(2)
-        flows = self.network(one, other, num_flow_updates=UPDATES)[-1]  # (N, 2, H', W')
+        flows = self.network(one, other, num_flow_updates=self.updates)[-1]  # (N, 2, H', W')
         return flows[..., top : top + height, left : left + width]

@@ -17,7 +17,8 @@ SHAPES = {"colour": (3,), "corner": (2, 3)}
 class Toy(Extractor):
     takes = "frames"
 
-    def __init__(self, outputs: Sequence[str]) -> None:
+    def __init__(self, outputs: Sequence[str], *, brightness: float) -> None:
+        self.brightness = brightness
         self.preprocessing = {"scale": "0..1"}
         self.outputs = {name: SHAPES[name] for name in outputs}
 
@@ -26,8 +27,8 @@ class Toy(Extractor):
 
     def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         taps = {"colour": batch.mean((1, 2)), "corner": batch[:, 0, :2]}
-        return {name: taps[name] for name in self.outputs}
+        return {name: taps[name] * self.brightness for name in self.outputs}
 
 
 def build(network: str, *, outputs: Sequence[str], weights: Mapping[str, torch.Tensor] | None, device: str) -> Toy:
-    return Toy(outputs)
+    return Toy(outputs, brightness=float(weights["brightness"]) if weights else 1.0)

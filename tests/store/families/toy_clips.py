@@ -22,4 +22,4 @@ class ToyClips(Toy):
 def build(
     network: str, *, outputs: Sequence[str], weights: Mapping[str, torch.Tensor] | None, window: int, device: str
 ) -> ToyClips:
-    return ToyClips(["colour"])
+    return ToyClips(["colour"], brightness=1.0)

@@ -1,0 +1,101 @@
+"""Sampled captions whose words depend on the seed and the video alone, not on its neighbours in the batch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.base import Captioner, State, select
+from pipeline.captioner.search import Hypothesis
+from pipeline.captioner.teacher_forcing import mask_special_tokens
+from pipeline.corpus import BOS, EOS, PAD
+
+AT_ONCE = 512  # rows: the scores of a large vocabulary for more than that leave the processor's cache
+
+
+@dataclass(frozen=True)
+class SampleSearch:
+    """A caption per video, drawn from the model's own probabilities."""
+
+    max_words: int
+    temperature: float = 1.0  # below 1 likely words become likelier
+    seed: int = 0
+
+    def __call__(self, model: Captioner, state: State, videos: Sequence[str]) -> list[Hypothesis]:
+        return forced(model, state, [one for (one,) in self.draw(model, state, videos, count=1)])
+
+    def draw(self, model: Captioner, state: State, videos: Sequence[str], *, count: int) -> list[list[list[int]]]:
+        """Of every video the words of `count` captions."""
+        at_once = max(1, AT_ONCE // count)  # videos
+        found = []
+        for start in range(0, len(videos), at_once):
+            chosen = videos[start : start + at_once]
+            rows = torch.arange(start, start + len(chosen), device=_device(state)).repeat_interleave(count)
+            chances = np.concatenate([self._chances(video, count) for video in chosen])  # (N, T)
+            words = self._sampled(model, select(state, rows), torch.from_numpy(chances))
+            found += [words[first : first + count] for first in range(0, len(words), count)]
+        return found
+
+    def _chances(self, video: str, count: int) -> np.ndarray:
+        """(S, T) uniform numbers of this video's own."""
+        own = int.from_bytes(hashlib.sha256(video.encode(errors="surrogatepass")).digest()[:8])
+        return np.random.default_rng([self.seed, own]).random((count, self.max_words))
+
+    def _sampled(self, model: Captioner, state: State, chances: Tensor) -> list[list[int]]:
+        """Rows (N,) of a state, word by word; captions that ended leave the batch."""
+        sentences: list[list[int]] = [[] for _ in range(len(chances))]
+        alive = torch.arange(len(chances))
+        words = torch.full((len(chances),), BOS, device=_device(state))
+        for position in range(self.max_words):
+            step = model.step(state, words)
+            scores = mask_special_tokens(model.logits(step.output)) / self.temperature  # (n, V)
+            words = _inverse(scores.softmax(-1), chances[alive, position].to(scores.device))
+            going = words != EOS
+            for row, word in zip(alive.tolist(), words.tolist(), strict=True):
+                if word != EOS:
+                    sentences[row].append(word)
+            if not bool(going.any()):
+                break
+            kept = going.nonzero().squeeze(1)
+            state, words, alive = select(step.state, kept), words[kept], alive[kept.cpu()]
+        return sentences
+
+
+def _inverse(probabilities: Tensor, chances: Tensor) -> Tensor:
+    """(N,) the word in whose share of [0, 1) a number lies; in float64, as the sum of many is rounded."""
+    totals = probabilities.double().cumsum(-1)  # (N, V)
+    found = torch.searchsorted(totals, (chances * totals[:, -1]).unsqueeze(1), right=True).squeeze(1)
+    return found.clamp(max=totals.shape[1] - 1)
+
+
+@torch.inference_mode()
+def forced(model: Captioner, state: State, sentences: Sequence[Sequence[int]]) -> list[Hypothesis]:
+    """Given sentences, one per video, as hypotheses: their log probability and what each word attended to."""
+    longest = max((len(sentence) for sentence in sentences), default=0)
+    ended = [[*sentence, EOS, *[PAD] * (longest - len(sentence))] for sentence in sentences]
+    targets = torch.tensor(ended, device=_device(state))  # (B, T)
+    log_prob, attention = torch.zeros(len(targets), device=targets.device), []
+    words = torch.full_like(targets[:, 0], BOS)
+    for position in range(longest + 1):
+        step = model.step(state, words)
+        scores = mask_special_tokens(model.logits(step.output))  # (B, V)
+        state, words = step.state, targets[:, position]
+        log_prob += scores.gather(1, words.unsqueeze(1)).squeeze(1).masked_fill(words == PAD, 0.0)
+        attention.append(step.attention)
+    return [
+        Hypothesis(list(sentence), float(log_prob[row]), _recorded(attention[: len(sentence)], row))
+        for row, sentence in enumerate(sentences)
+    ]
+
+
+def _recorded(steps: Sequence[Mapping[str, Tensor]], row: int) -> dict[str, Tensor]:
+    return {name: torch.stack([each[name][row] for each in steps]).cpu() for name in (steps[0] if steps else {})}
+
+
+def _device(state: State) -> torch.device:
+    return next(iter(state.values())).device

@@ -1,0 +1,46 @@
+"""The search that the section `caption` asks for, with what a consensus reads beside the features."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from pipeline.captioner import CaptionSearch, FeatureSource, SampleSearch, Search, beam_sentences
+from pipeline.captioning.closeness import Closeness, bleu_closeness, cider_closeness
+from pipeline.captioning.consensus import Candidates, Consensus
+from pipeline.captioning.nearest_videos import NearestVideos, input_of
+from pipeline.corpus import Vocabulary, read_corpus, tokenize
+from pipeline.params import Caption
+
+
+def chosen_search(
+    params: Caption, *, vocabulary: Vocabulary, captions: Path, training: FeatureSource, own: FeatureSource
+) -> CaptionSearch:
+    """`training` are the stores of the project; `own` those of the videos that are to be captioned."""
+    if params.search == "beam":
+        return Search.of(params)
+    if params.search == "sample":
+        return _sampling(params)
+    references = training_captions(captions)
+    near = None
+    if params.neighbours:
+        input_of(training, params.neighbours_by)
+        near = NearestVideos(training, own, params.neighbours_by, references, params.neighbours)
+    closeness: Closeness = cider_closeness(references) if params.utility == "cider" else bleu_closeness
+    return Consensus(_candidates(params), closeness, vocabulary, near)
+
+
+def training_captions(captions: Path) -> dict[str, list[str]]:
+    """Of the training split alone, as words."""
+    references = read_corpus(captions).references("train")
+    return {video: [" ".join(tokenize(text)) for text in texts] for video, texts in references.items()}
+
+
+def _sampling(params: Caption) -> SampleSearch:
+    return SampleSearch(params.max_words, params.temperature, params.seed)
+
+
+def _candidates(params: Caption) -> Candidates:
+    if params.consensus_of == "sample":
+        return partial(_sampling(params).draw, count=params.samples)
+    return partial(beam_sentences, search=Search.of(params))

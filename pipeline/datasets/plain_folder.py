@@ -1,0 +1,93 @@
+"""A plain folder of videos with a table of captions: CSV with the columns video, caption and split, or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.core import InputError, named, write_text
+from pipeline.datasets.annotations import OWN_NAMES, Annotations, build_annotations
+from pipeline.datasets.sources import read_records, read_text
+
+TABLE = "captions.csv"
+COLUMNS = ("video", "caption", "split")  # the last may be left out
+# Endings of a name in the column `video` that are no part of the id; of a file any ending is cut.
+SUFFIXES = {".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".wmv", ".flv", ".mpg", ".mpeg", ".ts", ".3gp", ".ogv"}
+FILL_IN = "write sentences into the column 'caption', a line for each"
+
+
+class PlainCaption(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    video: str  # name of the file, with or without suffix and folder
+    caption: str
+    split: str = ""  # train where it is not said
+
+
+def load_plain_folder(path: Path) -> Annotations:
+    rows = list(_read(path))
+    captioned = [row for row in rows if row.caption.strip()]
+    if not captioned:
+        raise InputError(
+            f"{path}: none of its {len(rows)} lines has a caption",
+            hint=f"{FILL_IN}; features need none: dvc repro extract",
+        )
+    splits: dict[str, dict[str, None]] = {}
+    for row in captioned:
+        splits.setdefault(_id(row), {})[_split(row, path)] = None
+    torn = [id_ for id_, found in splits.items() if len(found) > 1]
+    if torn:
+        raise InputError(f"{path}: videos that are in several splits ({len(torn)}): {named(torn)}")
+    videos = [(id_, next(iter(found))) for id_, found in splits.items()]
+    return build_annotations(videos, ((_id(row), row.caption) for row in captioned), source=str(path))
+
+
+def write_empty_table(path: Path, ids: Iterable[str]) -> None:
+    """A line for every video, to be filled in."""
+    stream = io.StringIO()
+    table = csv.writer(stream, lineterminator="\n")
+    table.writerow(COLUMNS)
+    table.writerows([id_, "", ""] for id_ in ids)
+    write_text(path, stream.getvalue())
+
+
+def has_captions(path: Path) -> bool:
+    return any(row.caption.strip() for row in _read(path))
+
+
+def _read(path: Path) -> Iterator[PlainCaption]:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected a CSV or JSON file of captions")
+    if path.suffix.lower() == ".json":
+        yield from read_records(path, list[PlainCaption])
+        return
+    rows = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    try:
+        missing = [column for column in COLUMNS[:2] if column not in (rows.fieldnames or ())]
+        if missing:
+            found = ", ".join(rows.fieldnames or ()) or "nothing"
+            raise InputError(
+                f"{path} has no column {', '.join(missing)}; its first line has: {found}",
+                hint="the first line is: video,caption or video,caption,split",
+            )
+        for row in rows:
+            if row["video"]:
+                yield PlainCaption(**{column: row.get(column) or "" for column in COLUMNS})
+    except csv.Error as error:
+        raise InputError(f"{path}, line {rows.line_num}: {error}") from error
+
+
+def _id(row: PlainCaption) -> str:
+    name = PurePosixPath(row.video.strip())
+    return name.stem if name.suffix.lower() in SUFFIXES else name.name
+
+
+def _split(row: PlainCaption, path: Path) -> str:
+    stated = row.split.strip() or "train"
+    if stated not in OWN_NAMES:
+        raise InputError(f"{path}: '{row.video}' has the split '{stated}'; allowed: {', '.join(OWN_NAMES)}, or nothing")
+    return OWN_NAMES[stated]

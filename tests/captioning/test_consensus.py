@@ -1,0 +1,133 @@
+"""Consensus decoding: against brute force, with a planted sentence, and with neighbours that know better."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from models.base import Input
+from pipeline.captioner.batches import FeatureSource
+from pipeline.captioning.closeness import Closeness, bleu_closeness, cider_closeness
+from pipeline.captioning.consensus import closest
+from pipeline.captioning.nearest_videos import NearestVideos
+from pipeline.core.errors import UsageError
+from pipeline.metrics.bleu import BleuScorer
+from pipeline.metrics.cider import CiderScorer, DocumentFrequencies
+from pipeline.params.caption import Caption
+from pipeline.store import Rows, VideoFeatures, open_store, write_store
+
+WORDS = ["a", "dog", "cat", "runs", "sits", "fast"]
+TRAINING = {
+    "t1": ["a dog runs", "the dog runs fast"],
+    "t2": ["a cat sits", "a cat sits here"],
+    "t3": ["a man cooks", "someone cooks fast"],
+}
+sentence = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+pool = st.lists(sentence, min_size=2, max_size=6)
+
+
+def cider_of(one: str, other: str) -> float:
+    scorer = CiderScorer({"v": [other]}, DocumentFrequencies.of(TRAINING))
+    return float(scorer.score_each(["v"], [one])[0])
+
+
+def bleu_of(one: str, other: str) -> float:
+    return float(BleuScorer({"v": [other]}).score_each(["v"], [one])[0, 3])
+
+
+UTILITIES = {"cider": (cider_closeness(TRAINING), cider_of), "bleu4": (bleu_closeness, bleu_of)}
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+@settings(max_examples=30, deadline=None)
+@given(pools=st.lists(pool, min_size=1, max_size=3), judged=st.booleans())
+def test_it_is_what_brute_force_finds(utility: str, pools: list[list[str]], judged: bool) -> None:
+    closeness, alike = UTILITIES[utility]
+    counted = {f"v{number}": Counter(sentences) for number, sentences in enumerate(pools)}
+    judges = dict.fromkeys(counted, TRAINING["t1"]) if judged else None
+
+    found = closest(counted, closeness, judges=judges)
+
+    for video, sentences in zip(counted, pools, strict=True):
+        scores = []
+        for place, one in enumerate(sentences):
+            score = np.mean([alike(one, other) for rest, other in enumerate(sentences) if rest != place])
+            scores.append(score + (np.mean([alike(one, text) for text in TRAINING["t1"]]) if judged else 0.0))
+        # Equally good ones differ in the last digits of either way of adding up.
+        assert scores[sentences.index(found[video])] == pytest.approx(max(scores), abs=1e-6)
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+def test_a_planted_sentence_is_found_among_outliers(utility: str) -> None:
+    """The likeliest single sentence is not what the others mean."""
+    pool = ["a cat sits here", "a dog runs fast", "a dog runs", "the dog runs fast", "a dog runs fast now"]
+
+    assert closest({"v": Counter(pool)}, UTILITIES[utility][0])["v"] in ("a dog runs fast", "a dog runs")
+
+
+def test_judges_break_the_tie_and_a_video_without_any_goes_without() -> None:
+    pools = {video: Counter(["a dog runs", "a cat sits"]) for video in ("near dogs", "near cats", "alone")}
+    judges = {"near dogs": TRAINING["t1"], "near cats": TRAINING["t2"], "alone": []}
+
+    found = closest(pools, cider_closeness(TRAINING), judges=judges)
+
+    assert found == {"near dogs": "a dog runs", "near cats": "a cat sits", "alone": "a dog runs"}
+
+
+def test_one_candidate_wins_and_an_empty_one_does_no_harm() -> None:
+    closeness: Closeness = cider_closeness(TRAINING)
+
+    assert closest({"v": Counter(["a dog runs"] * 5)}, closeness) == {"v": "a dog runs"}
+    assert closest({"v": Counter(["", "", "a dog runs", "a dog sits"])}, closeness)["v"].startswith("a dog")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> FeatureSource:
+    """Videos on a quarter circle, `v0` to `v9`, of one to three rows; the padding must not count."""
+    features = {}
+    for number in range(10):
+        angle = number / 9 * np.pi / 2
+        vectors = np.tile([np.cos(angle), np.sin(angle)], (1 + number % 3, 1)).astype(np.float32)
+        frames = np.arange(len(vectors), dtype=np.int64)
+        rows = Rows(first_frame=frames, last_frame=frames, start=frames * 1.0, end=frames + 1.0, valid=frames * 0 + 1)
+        features[f"v{number}"] = VideoFeatures(tensors={"pool": vectors}, rows=rows)
+    write_store(tmp_path / "toy", features, fingerprint={"weights": "random"})
+    return FeatureSource({"appearance": open_store(tmp_path / "toy")}, {"frames": Input("appearance", "pool")})
+
+
+def test_neighbours_are_the_nearest_training_videos_and_never_itself(source: FeatureSource) -> None:
+    captions = {f"v{number}": [f"training {number}"] for number in range(6)} | {"not in the store": ["x"]}
+    near = NearestVideos(source, source, "appearance", captions, 2)
+
+    assert near.neighbours(["v9", "v2"]) == [["v5", "v4"], ["v1", "v3"]]
+    assert near(["v9"]) == {"v9": ["training 5", "training 4"]}
+    assert NearestVideos(source, source, "appearance", {"v2": ["x"]}, 3).neighbours(["v2", "v3"]) == [[], ["v2"]]
+
+
+def test_a_slot_that_the_run_does_not_read_is_told(source: FeatureSource) -> None:
+    with pytest.raises(
+        UsageError, match="neighbours_by is 'motion', which the run does not read; it reads: appearance"
+    ):
+        NearestVideos(source, source, "motion", {"v1": ["x"]}, 1).neighbours(["v2"])
+
+
+def test_only_what_the_search_uses_decides() -> None:
+    """The record of a beam search is what it was before there were others."""
+    assert Caption(temperature=0.3, samples=7, seed=2).deciding == {
+        "beam": 5,
+        "max_words": 20,
+        "length_power": 0.0,
+        "split": "test",
+    }
+    consensus = Caption(search="consensus")
+    assert consensus.deciding == Caption(search="consensus", beam=9, neighbours_by="sound").deciding
+    assert consensus.deciding != Caption(search="consensus", samples=41).deciding
+    assert consensus.deciding != Caption(search="consensus", neighbours=1).deciding
+    beams = Caption(search="consensus", consensus_of="beam")
+    assert beams.deciding == Caption(search="consensus", consensus_of="beam", seed=5).deciding != consensus.deciding
+    with pytest.raises(ValueError, match="a beam of at least 2"):
+        Caption(search="consensus", consensus_of="beam", beam=1)

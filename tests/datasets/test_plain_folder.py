@@ -1,0 +1,113 @@
+"""A plain folder of videos: a table of captions as CSV or JSON, or none at all."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli import main
+from pipeline.core.errors import InputError
+from pipeline.datasets.plain_folder import load_plain_folder
+from pipeline.params import Subset
+from pipeline.params.file import load_params
+
+CSV = """video,caption,split
+beach.mp4,"a dog, and a man, run",test
+beach.mp4,a dog runs along the water,test
+clips/hill.MOV,a man climbs,
+v1.5,a bird sings,validate
+"""
+ROWS = [
+    {"video": "beach.mp4", "caption": "a dog, and a man, run", "split": "test"},
+    {"video": "beach", "caption": "a dog runs along the water", "split": "test"},
+    {"video": "hill", "caption": "a man climbs"},
+    {"video": "v1.5", "caption": "a bird sings", "split": "val"},
+]
+
+
+def as_csv(folder):
+    path = folder / "captions.csv"
+    path.write_text(CSV)
+    return path
+
+
+def as_csv_of_a_spreadsheet(folder):
+    path = folder / "captions.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + CSV.replace("\n", "\r\n").encode())
+    return path
+
+
+def as_json(folder):
+    path = folder / "captions.json"
+    path.write_text(json.dumps(ROWS))
+    return path
+
+
+@pytest.mark.parametrize("write", [as_csv, as_csv_of_a_spreadsheet, as_json])
+def test_both_formats_say_the_same(tmp_path, write):
+    annotations = load_plain_folder(write(tmp_path))
+
+    assert annotations.splits == {"train": ["hill"], "val": ["v1.5"], "test": ["beach"]}
+    assert annotations.captions["beach"] == ["a dog, and a man, run", "a dog runs along the water"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name,text\na,b\n", "has no column video, caption; its first line has: name, text"),
+        ("", "has no column video, caption; its first line has: nothing"),
+        ("video,caption\na,\nb,  \n", "none of its 2 lines has a caption"),
+        ("video,caption,split\na,one,dev\n", "'a' has the split 'dev'; allowed: train, validate, val, test"),
+        ("video,caption,split\na,one,test\na.mp4,two,train\n", r"in several splits \(1\): a"),
+    ],
+)
+def test_a_wrong_table_is_told_in_words(tmp_path, text, message):
+    path = tmp_path / "captions.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_plain_folder(path)
+
+
+def test_a_wrong_json_names_its_place(tmp_path):
+    path = tmp_path / "captions.json"
+    path.write_text('[{"video": "a"}]')
+    with pytest.raises(InputError, match=r"0\.caption: Field required"):
+        load_plain_folder(path)
+
+
+@pytest.fixture
+def clips(project):
+    (project / "clips").mkdir()
+    for number in range(10):
+        (project / f"clips/clip{number}.mp4").touch()
+    return project
+
+
+def test_captions_without_splits_are_divided_by_themselves(clips, capsys):
+    rows = "".join(f"clip{number}.mp4,a dog runs\n" for number in range(10))
+    Path("captions.csv").write_text(f"video,caption\n{rows}")
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 0
+    dataset = load_params().dataset
+
+    assert (dataset.name, dataset.annotations, dataset.subset) == ("folder", "captions.csv", Subset())
+    assert "4 of 10 videos are in another split" in capsys.readouterr().out
+
+
+def test_without_captions_a_table_is_written_to_be_filled_in_and_the_graph_can_extract(clips, capsys):
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 0
+    assert "dvc repro extract makes features" in capsys.readouterr().out
+    assert Path("captions.csv").read_text().splitlines()[:2] == ["video,caption,split", "clip0,,"]
+    assert load_params().dataset.videos == "clips"
+
+    assert main(["dataset", "show"]) == 3
+    assert "none of its 10 lines has a caption" in capsys.readouterr().err
+
+    filled = Path("captions.csv").read_text().replace(",,", ",a dog runs,")
+    Path("captions.csv").write_text(filled)
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 0
+    assert Path("captions.csv").read_text() == filled
+
+
+def test_the_other_data_sets_still_want_their_annotations(clips, capsys):
+    assert main(["dataset", "use", "msvd", "--videos", "clips"]) == 2
+    assert "--annotations is missing" in capsys.readouterr().err
