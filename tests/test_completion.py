@@ -13,7 +13,7 @@ from pipeline.commands.store import FORMATS
 
 ASK = {
     "bash": 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _framescribe; echo "${COMPREPLY[@]}"',
-    "fish": 'source $argv[1]; complete -C "$argv[2..]" | string replace -r "\\t.*" ""',
+    "fish": 'source $argv[1]; complete -C "$argv[2..]" | string replace -r "\\t.*" ""; true',  # no match is no error
 }
 
 
