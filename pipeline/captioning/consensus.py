@@ -46,7 +46,7 @@ class Consensus:
 def closest(
     pools: Mapping[str, Counter[str]], closeness: Closeness, *, judges: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, str]:
-    """Of every video's candidates, counted, the best; of equally good ones the first."""
+    """Of every video's candidates, counted, the best that says something; of equally good ones the first."""
     pairs = [(video, sentence) for video, pool in pools.items() for sentence in pool]
     scores = _to_others(pools, pairs, closeness)
     if judges:
@@ -55,7 +55,7 @@ def closest(
         scores[judged] += closeness({video: judges[video] for video, _ in asked}, asked)
     best: dict[str, tuple[float, str]] = {}
     for (video, sentence), score in zip(pairs, scores.tolist(), strict=True):
-        if video not in best or score > best[video][0]:
+        if (sentence or len(pools[video]) == 1) and (video not in best or score > best[video][0]):
             best[video] = (score, sentence)
     return {video: sentence for video, (_, sentence) in best.items()}
 

@@ -83,6 +83,8 @@ def test_one_candidate_wins_and_an_empty_one_does_no_harm() -> None:
 
     assert closest({"v": Counter(["a dog runs"] * 5)}, closeness) == {"v": "a dog runs"}
     assert closest({"v": Counter(["", "", "a dog runs", "a dog sits"])}, closeness)["v"].startswith("a dog")
+    assert closest({"v": Counter(["", "", "a cat sits"])}, closeness) == {"v": "a cat sits"}
+    assert closest({"v": Counter([""])}, closeness) == {"v": ""}
 
 
 @pytest.fixture
