@@ -115,14 +115,14 @@ def processor_seconds() -> float:
     return sum(each.user + each.system for each in times)
 
 
-def measure(timed: Timed, folder: Path, *, every: int, milliseconds: float) -> Measured:
+def measure(timed: Timed, folder: Path, *, every: int, milliseconds: float, queued: bool) -> Measured:
     params = Extract.model_validate(
         {
             "family": "accelerator",
             "network": "simulated",
             "weights": "random",
             "outputs": ["corner"],
-            "options": {"milliseconds": milliseconds},
+            "options": {"milliseconds": milliseconds, "queued": queued},
             "sampling": {"every": every},
         }
     )
@@ -221,12 +221,13 @@ def report(ways: dict[str, Timed], folder: Path, cases: str) -> None:
         every, milliseconds = int(case.split(":")[0]), float(case.split(":")[1])
         if every not in floors:
             floors[every] = bare(index, every=every) / cores()
-        for name, timed in ways.items():
-            found = measure(timed, folder, every=every, milliseconds=milliseconds)
-            print(
-                f"| {every}, {milliseconds:g} | {floors[every]:.2f} | {name} | {cells(found, floors[every])} |",
-                flush=True,
-            )
+        for queued in (False, True):
+            for name, timed in ways.items():
+                found = measure(timed, folder, every=every, milliseconds=milliseconds, queued=queued)
+                print(
+                    f"| {every}, {milliseconds:g} | {floors[every]:.2f} | {queued} {name} | {cells(found, floors[every])} |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
