@@ -8,10 +8,11 @@ by indexing without knowing what is inside.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 State = dict[str, Tensor]
@@ -27,11 +28,22 @@ class Input(NamedTuple):
     axes: tuple[int, ...] = (1,)  # that a row may have: 1 a vector, 2 regions, 3 a map, 4 one in time
 
 
-class Modality(NamedTuple):
-    """One input, padded to the longest video of the batch."""
+@dataclass(frozen=True)
+class Modality:
+    """One input, padded to the longest video of the batch. Most models unpack it: values, mask."""
 
     values: Tensor  # (B, L, ...) float32
     mask: Tensor  # (B, L) bool, True where the row is real
+    seconds: Tensor | None = None  # (B, L) float32, the middle of the row in the video
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter((self.values, self.mask))
+
+    def when(self) -> Tensor:
+        """(B, L) seconds; where nobody knows them a row takes one."""
+        if self.seconds is not None:
+            return self.seconds
+        return torch.arange(self.mask.shape[1], device=self.mask.device).add(0.5).expand(self.mask.shape)
 
 
 Features = Mapping[str, Modality]  # name of the input -> modality
@@ -85,6 +97,14 @@ class Captioner(nn.Module, ABC):
     @abstractmethod
     def step(self, state: State, words: Tensor) -> Step:
         """Read the previous words (B,) and move on by one."""
+
+    def all_steps(self, state: State, words: Tensor) -> Tensor | None:
+        """Outputs (N, T, O) of the steps that read words (N, T), from an encoded state, of models that need no loop.
+
+        What comes after a word must not change its output.
+        """
+        del state, words
+        return None
 
     @abstractmethod
     def logits(self, output: Tensor) -> Tensor:

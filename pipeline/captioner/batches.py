@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -16,7 +17,7 @@ from models.base import Features, Input, Modality
 from pipeline.core import InputError, printable
 from pipeline.corpus import PAD, Corpus, Vocabulary, tokenize
 from pipeline.params import Slots
-from pipeline.store import Store, VideoFeatures, not_finite, open_store
+from pipeline.store import Rows, Store, VideoFeatures, not_finite, open_store
 
 ROWS = {1: "a vector", 2: "regions", 3: "a map", 4: "a map in time"}  # by the number of their axes
 
@@ -52,7 +53,8 @@ class FeatureSource:
             self._require_numbers(wanted, video_id, video)
         rows = [torch.tensor(video[wanted.tensor], dtype=torch.float32) for video in videos]
         real = [torch.tensor(video.rows.valid > 0) for video in videos]  # sound that is missing is no row to look at
-        return Modality(padded(rows).to(device), padded(real).to(device))  # (B, L, ...), (B, L); padding is False
+        seconds = [torch.from_numpy(middles(video.rows)) for video in videos]
+        return Modality(*(padded(each).to(device) for each in (rows, real, seconds)))  # padding is False
 
     def _require_numbers(self, wanted: Input, video_id: str, video: VideoFeatures) -> None:
         """When it is first read: one NaN makes every weight NaN."""
@@ -63,6 +65,12 @@ class FeatureSource:
             folder = self.stores[wanted.slot].folder
             raise InputError(f"{folder}, '{printable(video_id)}': {found}", hint=f"framescribe store verify {folder}")
         self._seen.add(place)
+
+
+def middles(rows: Rows) -> np.ndarray:
+    """Seconds (R,); rows whose times nobody wrote down take a second each."""
+    known = (rows.start + rows.end) / 2
+    return np.where(np.isnan(known), np.arange(len(rows)) + 0.5, known).astype(np.float32)
 
 
 def padded(videos: list[Tensor]) -> Tensor:

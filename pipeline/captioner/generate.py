@@ -59,7 +59,7 @@ def _words(hypothesis: Hypothesis, vocabulary: Vocabulary) -> list[str]:
 
 def _recorded(name: str, weights: Tensor, rows: int) -> np.ndarray:
     """Without what only longer neighbours in the batch have: there the weights (words, ...) are zero."""
-    if name in ("layer", "view", "frame"):
+    if name in ("layer", "view", "slot", "frame"):
         return weights.float().numpy()
     if name not in ("time", "refocus"):
         seen = weights.ne(0).any(0)  # (P,), or (K, N)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -69,15 +69,13 @@ def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words
     probability of scheduled sampling (Bengio et al. 2015): that often an earlier word is drawn from the model itself.
     """
     lengths, order = (targets != PAD).sum(1).sort(descending=True, stable=True)
-    targets, state = targets[order], select(state, order)
-    steps: list[Step] = []
-    previous = torch.full_like(targets[:, 0], BOS)
-    sizes = _active(lengths)
-    for position, active in enumerate(sizes):
-        steps.append(model.step(_first_rows(state, active), previous[:active]))
-        state = steps[-1].state
-        if position + 1 < len(sizes):
-            previous = _previous(model, steps[-1], targets[:active, position], own_words=own_words)
+    targets, state, sizes = targets[order], select(state, order), _active(lengths)
+    read = F.pad(targets, (1, -1), value=BOS)  # (N, T) the words before
+    outputs = None if own_words else model.all_steps(state, read)
+    if outputs is None:
+        steps = _steps(model, state, targets, sizes, own_words=own_words)
+    else:
+        steps = [Step(state, outputs[:active, position], {}) for position, active in enumerate(sizes)]
     places = torch.cat([order[:active] for active in sizes])
     return TokenLogits(
         logits=model.logits(torch.cat([step.output for step in steps])),
@@ -85,6 +83,18 @@ def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words
         captions=places,
         terms={name: _sums([step.terms[name] for step in steps], places, len(order)) for name in steps[0].terms},
     )
+
+
+def _steps(model: Captioner, state: State, targets: Tensor, sizes: Sequence[int], *, own_words: float) -> list[Step]:
+    """One after another, of captions that are still going on at each."""
+    steps: list[Step] = []
+    previous = torch.full_like(targets[:, 0], BOS)
+    for position, active in enumerate(sizes):
+        steps.append(model.step(_first_rows(state, active), previous[:active]))
+        state = steps[-1].state
+        if position + 1 < len(sizes):
+            previous = _previous(model, steps[-1], targets[:active, position], own_words=own_words)
+    return steps
 
 
 def caption_loss(

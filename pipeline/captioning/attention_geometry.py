@@ -36,7 +36,7 @@ class AttentionGeometry:
         """The weights (W, ...) that a caption was recorded with, in the common form."""
         shown = [kind for kind in attention if kind not in self.hidden and self._has_rows(video, kind)]
         attention = {kind: attention[kind] for kind in shown}
-        found: AttentionMaps = {name: attention[name] for name in ("layer", "view") if name in attention}
+        found: AttentionMaps = {name: attention[name] for name in ("layer", "view", "slot") if name in attention}
         if "time" in attention:
             found |= self._time(video, attention["time"])
         if "refocus" in attention and len(attention["refocus"]):

@@ -8,7 +8,7 @@ Those of a video are named arrays; a model gives those that it has:
     regions   (W, K, N)     boxes of the K frames that the word chose; `boxes` (M, N, 4), left, top, right, bottom in
                             pixels, `box_frames` (M,), their frames, and `box_rows` (W, K), which of the M were chosen
     refocus   (T,)          weights of VRE's key frame, once for the whole sentence
-    layer, view   (W, n)    weights of named things: `columns` in the predictions has the names
+    layer, view, slot   (W, n)   weights of named things: `columns` in the predictions has the names
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def views(
         found["cells"]["frames"] = [picture(int(number)) for number in looks["cell_frames"]]
     if "regions" in looks:
         found["regions"] = _regions(looks, size, picture)
-    for name in ("layer", "view"):
+    for name in ("layer", "view", "slot"):
         if name in looks:
             names = facts.get("columns", {}).get(name) or [str(n) for n in range(looks[name].shape[1])]
             found[name] = {"names": names, "weights": _thousandths(looks[name])}

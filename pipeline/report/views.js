@@ -76,9 +76,9 @@ const draw = (() => {
     return el("td", { class: "share", style: `--share:${weight / 1000}` }, percent(weight));
   });
 
-  // The table: one row per word; its time, its choice of views or layers.
+  // The table: one row per word; its time, its choice of views, layers or slots.
   const wordTable = (video, film, look, name) => {
-    const tables = [look.view, look.layer].filter(Boolean);
+    const tables = [look.view, look.layer, look.slot].filter(Boolean);
     if (!look.time && !tables.length) return null;
     const peak = look.time ? Math.max(...look.time.flat()) : 0;
     const ends = el("span", { class: "ends", "aria-hidden": "true" }, el("span", {}, "0 s"), el("span", {}, seconds(film.duration)));

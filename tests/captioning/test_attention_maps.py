@@ -13,6 +13,7 @@ from models.base import Captioner, Input
 from models.dualafr import DualAfr
 from models.g2l import G2l
 from models.stats import Stats
+from models.transformer import Transformer
 from models.vatex_spatial import VatexSpatial
 from models.vre import Vre
 from pipeline.captioner.batches import FeatureSource
@@ -103,6 +104,15 @@ def test_layers_with_other_names_are_not_shown_as_the_first_ones(tmp_path: Path)
     )
     assert "layer" in shared_geometry([low, low]).attention_maps("v", {"layer": np.eye(2)})
     assert shared_geometry([low, high]).attention_maps("v", {"layer": np.eye(2)}) == {}
+
+
+def test_a_look_is_told_by_slot_and_by_row(tmp_path: Path) -> None:
+    found = geometry(tmp_path, Transformer, {"pool": np.zeros((ROWS, 6), np.float32)}, hidden_size=8, heads=2)
+    looks = found.attention_maps("v", {"time": np.eye(2, ROWS), "slot": np.array([[0.1, 0.5, 0.1, 0.3]] * 2)})
+
+    assert found.facts()["columns"] == {"slot": ["nothing", "appearance", "motion", "sound"]}
+    assert looks["slot"].tolist() == [[0.1, 0.5, 0.1, 0.3]] * 2
+    assert looks["times"].shape == (ROWS, 2)
 
 
 def test_a_map_a_row_says_when_and_where(tmp_path: Path) -> None:

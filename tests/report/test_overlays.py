@@ -46,8 +46,8 @@ def test_rows_whose_times_nobody_knows_share_the_video_evenly() -> None:
 
 
 def test_all_views_of_a_sentence() -> None:
-    looks = attention(3)
-    facts = {"columns": {"layer": ["low", "high"]}, "cut": {}}
+    looks = attention(3) | {"slot": np.full((3, 2), 0.5)}
+    facts = {"columns": {"layer": ["low", "high"], "slot": ["nothing", "sound"]}, "cut": {}}
 
     found = views(looks, facts=facts, size=(128, 96), duration=2.0, picture=lambda frame: frame, moment=round)
 
@@ -59,6 +59,7 @@ def test_all_views_of_a_sentence() -> None:
     assert first["boxes"] == [[0, 0, 0.5, 0.5, 800], [0.5, 0.5, 1, 1, 200]]
     assert second["boxes"] == [[0.25, 0.25, 0.75, 0.75, 1000]]  # a region without weight is not drawn
     assert found["layer"] == {"names": ["low", "high"], "weights": [[250, 750]] * 3}
+    assert found["slot"] == {"names": ["nothing", "sound"], "weights": [[500, 500]] * 3}
     assert found["view"]["names"] == ["0", "1"]  # nobody said what they are called
     assert (found["refocus"]["rows"], found["refocus"]["seconds"]) == ([4, 5], [1.12, 1.38])
     assert wanted_frames(looks, frames=12) == [0, 2, 3, 4]  # frame 12 is beyond the end
