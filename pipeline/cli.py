@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from pipeline.core import CommandParser, Console, FramescribeError, claim_semaphores, printable_lines
+from pipeline.core import CommandParser, Console, FramescribeError, claim_semaphores, printable_lines, told_progress
 
 DESCRIPTION = "Video captioning, end to end: decode, extract features, train, caption, evaluate; reproducible with DVC."
 STAGES = {
@@ -119,11 +119,12 @@ def _run(name: str, arguments: list[str]) -> int:
     try:
         module = command_module(name)
         args = _command_parser(name, module).parse_args(arguments)
-        console = Console(quiet=args.quiet, as_json=args.json)
-        args.machine = lambda: _machine(args, console)
         args.commands, args.parsers = COMMANDS, _all_parsers
         claim_semaphores()
-        console.finish(module.command(args, console))
+        with told_progress(name) as kept:
+            console = Console(quiet=args.quiet, as_json=args.json, kept=kept)
+            args.machine = lambda: _machine(args, console)
+            console.finish(module.command(args, console))
     except FramescribeError as error:
         sys.stderr.write(printable_lines(f"framescribe {name}: {error}") + "\n")
         return error.exit_code
