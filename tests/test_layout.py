@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline.extraction", "pipeline.training", "pipeline.evaluation"),
     ("pipeline.captioning", "pipeline.store_tools", "pipeline.papers", "pipeline.demo"),
     ("pipeline.report", "pipeline.doctor", "pipeline.run_tools"),
+    ("pipeline.live",),
     ("workflows",),
     ("pipeline.stages", "pipeline.commands", "pipeline.cli"),
     ("pipeline.__main__",),

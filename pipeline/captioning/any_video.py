@@ -53,7 +53,7 @@ def caption_own_videos(
     videos: Sequence[str], *, run: str, out: Path | None, settings: AnyVideoSettings, console: Console
 ) -> Captioned:
     """Videos and folders of them, captioned, shown and, with `out`, written as JSON."""
-    within = ConsoleWithout(console.quiet, console.as_json, hidden=str(settings.work))
+    within = ConsoleWithout(console.quiet, console.as_json, console.kept, hidden=str(settings.work))
     captioned = _captioned([Path(each) for each in videos], Path("runs") / run, settings=settings, console=within)
     if out is not None:
         write_sealed_json(out, {"run": run, "predictions": without_attention(captioned.captions)})

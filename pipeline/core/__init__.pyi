@@ -11,14 +11,13 @@ from .atomic import (
     write_text as write_text,
 )
 from .cache_dirs import cache_folder as cache_folder, cache_root as cache_root
+from .command_progress import Bar as Bar, CommandProgress as CommandProgress, told_progress as told_progress
 from .console import (
     SILENT as SILENT,
     Console as Console,
     ConsoleWithout as ConsoleWithout,
     Progress as Progress,
     clock as clock,
-    printable as printable,
-    printable_lines as printable_lines,
 )
 from .errors import (
     ClusterError as ClusterError,
@@ -64,9 +63,11 @@ from .sealed_file import (
     write_sealed_json as write_sealed_json,
     write_sealed_tensors as write_sealed_tensors,
 )
+from .seen_commands import SeenCommand as SeenCommand, read_commands as read_commands, seconds_left as seconds_left
 from .semaphores import claim_semaphores as claim_semaphores
 from .shared_memory import anonymous_memory as anonymous_memory
 from .shell_completion import completion_script as completion_script
+from .shown_text import printable as printable, printable_lines as printable_lines
 from .stage_inputs import (
     UNGUARDED as UNGUARDED,
     Changes as Changes,

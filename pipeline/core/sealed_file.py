@@ -20,14 +20,14 @@ LENGTH = 8  # bytes before the header of safetensors
 UNSEALED = {"checksum": SEAL.decode()}  # metadata that a safetensors file is saved with, to be sealed
 
 
-def write_sealed_json(path: Path, value: Mapping[str, Any], *, indent: int | None = 1) -> None:
+def write_sealed_json(path: Path, value: Mapping[str, Any], *, indent: int | None = 1, lasting: bool = True) -> None:
     """As `write_json`, sorted, behind the checksum; one of an earlier value is replaced."""
     content = {key: each for key, each in value.items() if key != "checksum"}
     body = json.dumps(content, indent=indent, sort_keys=True, ensure_ascii=False).removeprefix("{").lstrip("\n")
     data = JSON_START + SEAL + b'"]' + (b"," if content else b"") + b"\n"
     # a name that is not UTF-8 has lone surrogates, which JSON carries as the escapes that `backslashreplace` writes
     data += body.encode(errors="backslashreplace") + b"\n"
-    write_bytes(path, sealed(data, at=len(JSON_START)))
+    write_bytes(path, sealed(data, at=len(JSON_START)), lasting=lasting)
 
 
 def read_sealed_json(path: Path, *, hint: str) -> dict[str, Any]:
