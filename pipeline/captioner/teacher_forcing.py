@@ -36,6 +36,7 @@ def make_loss_context(
     pairs: int,
     words: int | None = None,
     own_words: float = 0.0,
+    word_dropout: float = 0.0,
     smoothing: float = 0.0,
 ) -> LossContext:
     """Encodes the batch's videos; every caption comes `model.copies` times.
@@ -51,7 +52,8 @@ def make_loss_context(
     total = None if words is None else words * model.copies
 
     def score(videos: State) -> CaptionLoss:
-        tokens = teacher_forced(model, select(videos, video_of), targets, own_words=own_words)
+        each = select(videos, video_of)
+        tokens = teacher_forced(model, each, targets, own_words=own_words, word_dropout=word_dropout)
         return caption_loss(tokens, len(targets), smoothing=smoothing, words=total)
 
     def score_no_grad(videos: State) -> CaptionLoss:
@@ -62,18 +64,21 @@ def make_loss_context(
     return LossContext(features, state, score, score_no_grad, video_of, captions, tables, pairs)
 
 
-def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words: float = 0.0) -> TokenLogits:
+def teacher_forced(
+    model: Captioner, state: State, targets: Tensor, *, own_words: float = 0.0, word_dropout: float = 0.0
+) -> TokenLogits:
     """Logits of all real words of (N, T) captions given the words before them.
 
     Longest captions first, so that finished ones leave the batch: padding costs nothing. `own_words` is the
     probability of scheduled sampling (Bengio et al. 2015): that often an earlier word is drawn from the model itself.
+    `word_dropout` is that of an earlier word being read as unknown.
     """
     lengths, order = (targets != PAD).sum(1).sort(descending=True, stable=True)
     targets, state, sizes = targets[order], select(state, order), _active(lengths)
-    read = F.pad(targets, (1, -1), value=BOS)  # (N, T) the words before
+    read = _some_unknown(F.pad(targets, (1, -1), value=BOS), word_dropout)  # (N, T) the words before
     outputs = None if own_words else model.all_steps(state, read)
     if outputs is None:
-        steps = _steps(model, state, targets, sizes, own_words=own_words)
+        steps = _steps(model, state, read, sizes, own_words=own_words)
     else:
         steps = [Step(state, outputs[:active, position], {}) for position, active in enumerate(sizes)]
     places = torch.cat([order[:active] for active in sizes])
@@ -85,15 +90,23 @@ def teacher_forced(model: Captioner, state: State, targets: Tensor, *, own_words
     )
 
 
-def _steps(model: Captioner, state: State, targets: Tensor, sizes: Sequence[int], *, own_words: float) -> list[Step]:
+def _some_unknown(words: Tensor, rate: float) -> Tensor:
+    """With nothing to replace no random number is drawn."""
+    if not rate:
+        return words
+    replaced = (torch.rand(words.shape, device=words.device) < rate) & (words != BOS) & (words != PAD)
+    return words.masked_fill(replaced, UNK)
+
+
+def _steps(model: Captioner, state: State, read: Tensor, sizes: Sequence[int], *, own_words: float) -> list[Step]:
     """One after another, of captions that are still going on at each."""
     steps: list[Step] = []
-    previous = torch.full_like(targets[:, 0], BOS)
+    previous = read[:, 0]
     for position, active in enumerate(sizes):
         steps.append(model.step(_first_rows(state, active), previous[:active]))
         state = steps[-1].state
         if position + 1 < len(sizes):
-            previous = _previous(model, steps[-1], targets[:active, position], own_words=own_words)
+            previous = _previous(model, steps[-1], read[:active, position + 1], own_words=own_words)
     return steps
 
 

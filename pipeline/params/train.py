@@ -23,6 +23,11 @@ class Slots(Section):
     label: str = "none"  # a class of the whole video, where the data set gives one
 
 
+def _off(value: float) -> bool:
+    """Not written down: what identifies a run without it is what it was before there was such a key."""
+    return value == 0
+
+
 class Schedule(Section):
     """One stage of training."""
 
@@ -38,6 +43,11 @@ class Schedule(Section):
     weight_decay: float = Field(default=0.0, ge=0)
     clip: float = Field(default=5.0, gt=0)  # largest gradient norm
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    feature_dropout: float = Field(default=0.0, ge=0, lt=1, exclude_if=_off)  # share of the features' entries
+    slot_dropout: float = Field(default=0.0, ge=0, lt=1, exclude_if=_off)  # of the stores of a video, never all
+    frame_dropout: float = Field(default=0.0, ge=0, lt=1, exclude_if=_off)  # of the rows of a video, never all
+    word_dropout: float = Field(default=0.0, ge=0, lt=1, exclude_if=_off)  # of the words read, which become <unk>
+    weight_average: float = Field(default=0.0, ge=0, lt=1, exclude_if=_off)  # decay of the weights' moving average
     own_words: float = Field(default=0.0, ge=0, le=1)  # scheduled sampling: probability of the model's own word
     own_words_after: float = Field(default=0.0, ge=0)  # inverse sigmoid: k of 1 - k / (k + exp(epoch / k))
     rewards: dict[Literal["cider", "bleu4", "rouge", "meteor"], float] = {}  # self-critical training, when not empty

@@ -13,6 +13,7 @@ from models.base import Captioner, State
 from pipeline.captioner import FeatureSource, make_loss_context
 from pipeline.params import Schedule
 from pipeline.training.batch_parts import BatchPart
+from pipeline.training.regularisation import regularised
 from pipeline.training.self_critical import DrawnCaptions, Judgement, draw_captions, self_critical_loss
 
 Judge = Callable[[Sequence[DrawnCaptions]], Sequence[Judgement]]
@@ -68,6 +69,7 @@ class Replica:
             torch.manual_seed(part.seed)
         batch = part.captions
         features = self.source.batch(batch.video_ids, device=self.device)
+        features = regularised(features, stage, self.source.inputs)
         tables = {name: table.to(self.device) for name, table in part.tables.items()}
         with torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.device.startswith("cuda")):
             context = make_loss_context(
@@ -78,6 +80,7 @@ class Replica:
                 pairs=len(batch.words),
                 words=part.words,
                 own_words=own_words,
+                word_dropout=stage.word_dropout,
                 smoothing=stage.label_smoothing,
             )
             loss = torch.zeros((), device=self.device)

@@ -39,6 +39,7 @@ from pipeline.params import Train
 from pipeline.runs import read_record
 from pipeline.training.initialisation import initialise, use_word_vectors
 from pipeline.training.progress import AGAIN
+from pipeline.training.regularisation import require_slots
 from pipeline.training.trainer import History, Trainer, curves_csv
 
 # Whose sources decide what training does, as in dvc.yaml: half a run by other code must not be resumed.
@@ -65,6 +66,7 @@ def prepare(params: Train, *, captions: Path, max_words: int, device: str, other
         device
     )
     require_stages(model, [stage.stage for stage in params.stages])
+    require_slots(params.stages, source.inputs)
     initialise(model, params.initial)
     if params.word_vectors:
         use_word_vectors(model, vocabulary, Path(params.word_vectors))

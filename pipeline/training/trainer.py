@@ -42,6 +42,7 @@ from pipeline.training.replica import Judge, Replica
 from pipeline.training.rewards import Rewards
 from pipeline.training.schedules import make_optimizer, own_words_at, rate_at, set_rate
 from pipeline.training.self_critical import judge_captions
+from pipeline.training.weight_average import averaged_weights, update_average
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,10 @@ class PartialEpoch:
             reward = (reward or 0.0) + captions * result.reward
         loss = self.loss + captions * result.loss
         return PartialEpoch(self.stage, self.steps + 1, self.captions + captions, loss, reward)
+
+    def line(self, epoch: int, val_cider: float) -> Epoch:
+        reward = None if self.reward is None else self.reward / self.captions
+        return Epoch(epoch, self.loss / self.captions, val_cider, self.stage, reward)
 
 
 @dataclass(frozen=True)
@@ -160,12 +165,14 @@ class Trainer:
                     rewards=rewards,
                 )
                 remember = partial(self._remember, history, optimizer)
-                line = self._epoch(len(history.epochs) + 1, update, remember, part, progress)
+                whole = self._epoch(len(history.epochs) + 1, update, remember, part, progress)
                 part = PartialEpoch(number)
-                history.epochs.append(line)
-                self.on_epoch(line)
-                if history.of(number).best is line:
-                    save_model(self.best_path(history.of(number)), self.model)
+                with averaged_weights(optimizer):
+                    line = whole.line(len(history.epochs) + 1, self.validate())
+                    history.epochs.append(line)
+                    self.on_epoch(line)
+                    if history.of(number).best is line:
+                        save_model(self.best_path(history.of(number)), self.model)
                 remember(PartialEpoch())
                 self._forget(history)
                 progress.advance(note=_note(line))
@@ -201,8 +208,8 @@ class Trainer:
         remember: Callable[[PartialEpoch], None],
         part: PartialEpoch,
         progress: Progress,
-    ) -> Epoch:
-        """Means over the captions, and the validation score after them; from where it was left, if it was."""
+    ) -> PartialEpoch:
+        """All its updates; from where it was left, if it was."""
         seed = _seed(self.settings.seed, number)
         if not part.steps:
             torch.manual_seed(seed)
@@ -219,8 +226,7 @@ class Trainer:
                 remember(part)
                 kept = time.monotonic()
         require_finite_weights(self.model, f"epoch {number}, step {part.steps}")
-        reward = None if part.reward is None else part.reward / part.captions
-        return Epoch(number, part.loss / part.captions, self.validate(), part.stage, reward)
+        return part
 
     def _update(
         self,
@@ -244,6 +250,8 @@ class Trainer:
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), stage.clip)
         require_finite_update(loss, norm)
         optimizer.step()
+        if stage.weight_average:
+            update_average(optimizer, stage.weight_average, updates=passed * self.steps + step)
         for part, result in zip(parts, results, strict=True):
             note_rows(self.tables, result.tables, part.captions.pairs, total=len(self._pairs), device=self.device)
         earned = [result.reward for result in results if result.reward is not None]
