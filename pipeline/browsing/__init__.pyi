@@ -1,14 +1,14 @@
 from .caption_library import (
     SAID_BY as SAID_BY,
-    Clip as Clip,
+    CaptionFiles as CaptionFiles,
     Library as Library,
-    Places as Places,
+    SaidOfClip as SaidOfClip,
     read_library as read_library,
 )
-from .disk_use import DiskUse as DiskUse, disk_use as disk_use
+from .disk_space import DiskUse as DiskUse, disk_use as disk_use
 from .log_tails import LogLine as LogLine, list_logs as list_logs, tail_of as tail_of
-from .nearest_rows import Neighbour as Neighbour, nearest_rows as nearest_rows
-from .paged import Paged as Paged, paged as paged
+from .pages import Paged as Paged, paged as paged
+from .row_neighbours import Neighbour as Neighbour, nearest_rows as nearest_rows
 from .run_pair import (
     SORTED_BY as SORTED_BY,
     differing_clips as differing_clips,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from pipeline.browsing.paged import Mark, Paged, kept, mark_of, paged
+from pipeline.browsing.pages import Mark, Paged, kept, mark_of, paged
 from pipeline.core import FramescribeError, printable
 from pipeline.corpus import Corpus, read_corpus
 from pipeline.evaluation import read_evaluation
@@ -21,7 +21,7 @@ ENDINGS_OF_OTHERS = (".origin.json",)
 
 
 @dataclass(frozen=True)
-class Places:
+class CaptionFiles:
     """Where the stages write."""
 
     captions: Path = Path("data/captions")
@@ -37,7 +37,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Clip:
+class SaidOfClip:
     video: str
     split: str
     slice: str
@@ -64,14 +64,14 @@ class Library:
     def slices(self) -> list[str]:
         return sorted(set(self.corpus.slices.values()))
 
-    def clip(self, video: str) -> Clip:
+    def clip(self, video: str) -> SaidOfClip:
         said = [
             Said(run, each[video], self.scores.get(run, {}).get(video))
             for run, each in self.captions.items()
             if video in each
         ]
         references = self.corpus.captions.get(video, [])
-        return Clip(video, self.splits.get(video, ""), self.corpus.slices.get(video, ""), references, said)
+        return SaidOfClip(video, self.splits.get(video, ""), self.corpus.slices.get(video, ""), references, said)
 
     @cached_property
     def _words(self) -> dict[str, dict[str, list[str]]]:
@@ -90,7 +90,7 @@ class Library:
 
     def search(
         self, query: str = "", *, by: str = "anyone", split: str = "", slice_: str = "", page: int = 1
-    ) -> Paged[Clip]:
+    ) -> Paged[SaidOfClip]:
         """Videos of which one sentence has all words of the query, or words that begin so."""
         words = [f" {word}" for word in query.casefold().split()]
         found = [
@@ -108,12 +108,12 @@ def _searched(text: str) -> str:
     return " " + " ".join("".join(char if char.isalnum() or char == "'" else " " for char in text.casefold()).split())
 
 
-def prediction_names(places: Places = Places()) -> list[str]:  # noqa: B008 - frozen
+def prediction_names(places: CaptionFiles = CaptionFiles()) -> list[str]:  # noqa: B008 - frozen
     files = places.predictions.glob("*.json")
     return sorted(path.stem for path in files if not path.name.endswith(ENDINGS_OF_OTHERS))
 
 
-def read_library(places: Places = Places()) -> Library:  # noqa: B008 - frozen
+def read_library(places: CaptionFiles = CaptionFiles()) -> Library:  # noqa: B008 - frozen
     """Everything that is there by now; what cannot be read is told, and costs itself alone."""
     names = prediction_names(places)
     files = [places.captions / "captions.json"]
@@ -122,7 +122,7 @@ def read_library(places: Places = Places()) -> Library:  # noqa: B008 - frozen
 
 
 @lru_cache(maxsize=2)
-def _read_library(places: Places, names: tuple[str, ...], marks: tuple[Mark, ...]) -> Library:
+def _read_library(places: CaptionFiles, names: tuple[str, ...], marks: tuple[Mark, ...]) -> Library:
     del marks
     problems: list[str] = []
     corpus, captions, scores = Corpus({}, {}), {}, {}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.browsing.caption_library import HEADLINE, Library
-from pipeline.browsing.paged import Mark, Paged, kept, mark_of, paged
+from pipeline.browsing.pages import Mark, Paged, kept, mark_of, paged
 from pipeline.core import Console, InputError, UsageError, named, printable
 from pipeline.evaluation import RESAMPLES, Evaluation, compare_sides, read_evaluation
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.browsing.nearest_rows import content
-from pipeline.browsing.paged import Paged, kept, paged
+from pipeline.browsing.pages import Paged, kept, paged
+from pipeline.browsing.row_neighbours import content
 from pipeline.core import FramescribeError, InputError, named, printable
 from pipeline.store import FEATURES, MANIFEST, Store, open_store, whose_weights
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.browsing.caption_library import CLIPS, Library, Places, read_library
+from pipeline.browsing.caption_library import CLIPS, CaptionFiles, Library, read_library
 from pipeline.browsing.run_pair import differing_clips, evaluated_names, evaluation_of, paired_statistics
 from pipeline.cli import main
 from pipeline.core.errors import InputError, UsageError
@@ -22,8 +22,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def places(root: Path) -> Places:
-    return Places(root / "data/captions", root / "predictions", root / "evaluation")
+def places(root: Path) -> CaptionFiles:
+    return CaptionFiles(root / "data/captions", root / "predictions", root / "evaluation")
 
 
 def library_of(**sentences: str) -> Library:

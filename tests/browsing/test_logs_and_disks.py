@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.browsing.disk_use import _counted, disk_use
+from pipeline.browsing.disk_space import _counted, disk_use
 from pipeline.browsing.log_tails import BYTES, FILES, LINES, SHOWN, list_logs, tail_of
 from pipeline.core.errors import InputError
 
@@ -99,7 +99,7 @@ def test_the_disk_and_the_folders_are_counted(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
     _counted.cache_clear()
     written(tmp_path, "features/a/shard", "x" * 1000)
-    written(tmp_path, "cache/features/one.safetensors", "x" * 10)
+    written(tmp_path, "cache/features/ab/one.safetensors", "x" * 10)
     written(tmp_path, "cache/decode/one.json", "x" * 7)
     (tmp_path / "features/loop").symlink_to(tmp_path)
     found = disk_use(tmp_path)

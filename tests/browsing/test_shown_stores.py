@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.browsing import nearest_rows as nearest
-from pipeline.browsing.nearest_rows import content, nearest_rows
-from pipeline.browsing.paged import kept, paged
+from pipeline.browsing import row_neighbours as nearest
+from pipeline.browsing.pages import kept, paged
+from pipeline.browsing.row_neighbours import content, nearest_rows
 from pipeline.browsing.shown_stores import ROWS, VIDEOS, list_stores, store_of, store_videos, video_rows
 from pipeline.core.errors import InputError
 from pipeline.store import write_store

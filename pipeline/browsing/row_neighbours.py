@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.browsing.paged import Mark, mark_of
+from pipeline.browsing.pages import Mark, mark_of
 from pipeline.core import InputError
 from pipeline.store import MANIFEST, Store, open_store
 
