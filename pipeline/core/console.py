@@ -128,6 +128,10 @@ class Console:
         else:
             yield _PlainLines(label, total)
 
+    def without(self, hidden: str) -> Console:
+        """The same without lines that name a file below `hidden`: nobody can look there when the command is done."""
+        return ConsoleWithout(self.quiet, self.as_json, hidden=hidden)
+
     def finish(self, summary: dict[str, Any]) -> None:
         """The last thing a command does with its summary."""
         if self.as_json:
@@ -136,7 +140,7 @@ class Console:
 
 @dataclass(frozen=True)
 class ConsoleWithout(Console):
-    """Without lines that name a file below `hidden`: nobody can look there when the command is done."""
+    """As `Console.without` makes it."""
 
     hidden: str = ""
 
