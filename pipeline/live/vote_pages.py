@@ -19,6 +19,7 @@ from pipeline.browsing import evaluated_names
 from pipeline.core import Console, InputError, UsageError, printable, record_sha256
 from pipeline.evaluation import count_votes
 from pipeline.live.asked import address, asked, number
+from pipeline.live.bodies import limited
 from pipeline.live.page_kind import drawn, project_of
 from pipeline.report import make_vote_page
 
@@ -27,6 +28,7 @@ MOST_CLIPS = 200  # of a page: each has its pictures inside
 MOST_BALLOTS = 20  # kept; of more the oldest goes, and is made again when it is asked for
 MOST_FILES = 50  # of votes, counted at once
 MOST_BYTES = 2_000_000  # of all of them
+SECONDS = 60.0  # in which they must come
 OWN_POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]+)"')
 QUIET = Console(quiet=True)
 _once = threading.Lock()
@@ -73,22 +75,14 @@ def send_file(request: Request) -> Response:
 
 async def count_ballots(request: Request) -> Response:
     """Files that voters saved, as a JSON list of their texts; nobody's file names come here."""
-    texts = _texts(await _bounded(request))
+    pieces = [piece async for piece in limited(request, most=MOST_BYTES, seconds=SECONDS)]
+    texts = _texts(b"".join(pieces))
     return await run_in_threadpool(_show_count, request, texts)
 
 
 def _show_count(request: Request, texts: list[str]) -> Response:
     settings, folder = _made(request)
     return drawn(request, "vote_count.html", **settings, counted=_counted(texts, folder))
-
-
-async def _bounded(request: Request) -> bytes:
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise HTTPException(413, f"votes have at most {MOST_BYTES} bytes in all")
-    return body
 
 
 def _texts(body: bytes) -> list[str]:
