@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline.catalogue", "pipeline.datasets", "pipeline.captioner"),
     ("pipeline.extraction", "pipeline.training", "pipeline.evaluation"),
     ("pipeline.captioning", "pipeline.store_tools", "pipeline.papers", "pipeline.demo"),
-    ("pipeline.report", "pipeline.doctor", "pipeline.run_tools"),
+    ("pipeline.report", "pipeline.doctor", "pipeline.run_tools", "pipeline.browsing"),
     ("pipeline.live",),
     ("workflows",),
     ("pipeline.stages", "pipeline.commands", "pipeline.cli"),

@@ -15,7 +15,6 @@ from .command_progress import Bar as Bar, CommandProgress as CommandProgress, to
 from .console import (
     SILENT as SILENT,
     Console as Console,
-    ConsoleWithout as ConsoleWithout,
     Progress as Progress,
     clock as clock,
 )
@@ -54,7 +53,7 @@ from .malloc import keep_freed_memory as keep_freed_memory
 from .markdown import markdown_rows as markdown_rows
 from .metric_names import FEWEST_VIDEOS as FEWEST_VIDEOS, NAMES as NAMES, ORDER as ORDER
 from .overlap import in_flight as in_flight, overlaps as overlaps
-from .reasons import TRANSIENT as TRANSIENT, DecodeError as DecodeError
+from .reasons import REASONS as REASONS, TRANSIENT as TRANSIENT, DecodeError as DecodeError
 from .sealed_file import (
     UNSEALED as UNSEALED,
     read_sealed_json as read_sealed_json,

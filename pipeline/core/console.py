@@ -140,6 +140,10 @@ class Console:
         if self.kept is not None:
             self.kept.link(name, address)
 
+    def without(self, hidden: str) -> Console:
+        """The same without lines that name a file below `hidden`: nobody can look there when the command is done."""
+        return ConsoleWithout(self.quiet, self.as_json, self.kept, hidden=hidden)
+
     def finish(self, summary: dict[str, Any]) -> None:
         """The last thing a command does with its summary."""
         if self.as_json:
@@ -148,7 +152,7 @@ class Console:
 
 @dataclass(frozen=True)
 class ConsoleWithout(Console):
-    """Without lines that name a file below `hidden`: nobody can look there when the command is done."""
+    """As `Console.without` makes it."""
 
     hidden: str = ""
 

@@ -111,7 +111,7 @@ def _with_headers(send: Send, *, closing: bool) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
-                headers[name] = value
+                headers.setdefault(name, value)  # a vote page has a policy of its own
             if closing:  # whatever else it wanted to send, nobody reads it
                 headers["Connection"] = "close"
         await send(message)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.core import Console, atomic, cache_folder, sweep
+from pipeline.live.clip_jobs import ClipJobs
 from pipeline.params import Params, load_params
 
 
@@ -19,6 +20,7 @@ class LiveProject:
     folder: Path  # the server's own; it goes when the server stops
     device: str
     console: Console
+    jobs: ClipJobs
 
     def params(self) -> Params:
         """As they are now: they may be edited while the server runs."""
@@ -32,9 +34,11 @@ def opened_project(*, device: str, console: Console) -> Iterator[LiveProject]:
     sweep(above)  # of servers that were killed
     folder = above / atomic.own_name("serve")
     folder.mkdir()
+    jobs = ClipJobs(folder / "clips", device=device)
     try:
-        yield LiveProject(folder, device, console)
+        yield LiveProject(folder, device, console, jobs)
     finally:
+        jobs.close()
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # another server's is still there
             above.rmdir()

@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute
 
+from pipeline.core import printable
+from pipeline.live.asked import address
 from pipeline.live.live_project import LiveProject
 
 
@@ -34,10 +36,13 @@ def drawn(request: Request, template: str, *, status: int = 200, **facts: Any) -
 
 @cache
 def templates() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("pipeline.live", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["shown"] = printable  # of names that others gave: a page must always be writable
+    environment.globals["address"] = address
+    return environment
