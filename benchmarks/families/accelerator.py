@@ -1,8 +1,8 @@
 """The family `accelerator`: a simulated device that computes for so many milliseconds a row and takes no processor.
 
-It is simulated twice. `queued`, as a GPU is: starting a pass puts it behind those that were started before, and the host
-goes on; a pass begins when the last one is done and its batch has been copied, which takes its time on a stream of its
-own. Else as a function that the host waits for: whatever wakes the host late then counts against the device.
+It is simulated twice. `queued`, as a GPU is: starting a pass puts it behind those that were started before, and the
+host goes on; a pass begins when the last one is done and its batch has been copied, which takes its time on a stream of
+its own. Else as a function that the host waits for: whatever wakes the host late then counts against the device.
 Each batch adds a line to the file that FEED_BUSY names: when the device began, and when it was done.
 """
 
