@@ -20,6 +20,7 @@ from .console import (
     printable as printable,
     printable_lines as printable_lines,
 )
+from .derived import Derived as Derived
 from .errors import (
     ClusterError as ClusterError,
     DamageError as DamageError,
@@ -43,10 +44,12 @@ from .executors import (
 )
 from .hashing import (
     SEAL as SEAL,
+    canonical as canonical,
     file_sha256 as file_sha256,
     record_sha256 as record_sha256,
     seal_is_whole as seal_is_whole,
     sealed as sealed,
+    write_sealed as write_sealed,
 )
 from .ids import duplicates as duplicates, named as named
 from .json_file import read_json as read_json, read_json_lines as read_json_lines, read_text as read_text
