@@ -83,11 +83,11 @@ def _found(model: Captioner, state: State, search: Search) -> list[Hypothesis]:
     return best
 
 
-def beam_sentences(model: Captioner, state: State, search: Search) -> list[list[list[int]]]:
+def beam_sentences(model: Captioner, state: State, videos: Sequence[str], *, search: Search) -> list[list[list[int]]]:
     """Of every video the words of all its finished beams, the likeliest first."""
+    del videos  # as above
     beams = _searched(model, state, search, all_beams=True)
-    videos, width = beams.scores.shape
-    words = beams.words.view(videos, width, -1)[:, :, 1:].tolist()
+    words = beams.words.view(*beams.scores.shape, -1)[:, :, 1:].tolist()
     order = _ranked(beams, search.length_power).argsort(dim=1, descending=True, stable=True).tolist()
     return [
         [_until_end(words[video][beam]) for beam in best if EOS in words[video][beam]]

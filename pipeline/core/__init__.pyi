@@ -18,6 +18,7 @@ from .console import (
     Progress as Progress,
     clock as clock,
 )
+from .derived import Derived as Derived
 from .errors import (
     ClusterError as ClusterError,
     DamageError as DamageError,
@@ -41,10 +42,12 @@ from .executors import (
 )
 from .hashing import (
     SEAL as SEAL,
+    canonical as canonical,
     file_sha256 as file_sha256,
     record_sha256 as record_sha256,
     seal_is_whole as seal_is_whole,
     sealed as sealed,
+    write_sealed as write_sealed,
 )
 from .ids import duplicates as duplicates, named as named
 from .json_file import read_json as read_json, read_json_lines as read_json_lines, read_text as read_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pipeline.core import InputError
 
@@ -67,7 +67,9 @@ def parse_line(line: bytes, kind: type[IndexRow], *, where: str) -> IndexRow:
     names = COLUMNS[kind]
     try:
         values = json.loads(line)
-        known = {name: tuple(value) if name == "warnings" else value for name, value in values.items() if name in names}
+        known: dict[str, Any] = {
+            name: tuple(value) if name == "warnings" else value for name, value in values.items() if name in names
+        }
         return kind(**known)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{where} is not a row of the index: {error}", hint=AGAIN) from error
