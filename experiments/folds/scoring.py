@@ -81,17 +81,28 @@ class Scoreboard:
 
 def read_sentences(validation: CrossValidation) -> Sentences:
     """Of systems and seeds whose folds are all there, in the order of the clips."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in sorted((validation.results / "sentences").glob("*.json")):
         if match := NAME.fullmatch(path.name):
             recipe = f"{match['recipe']}-{TOGETHER}" if match["seed"] == TOGETHER else match["recipe"]
-            said = read_sealed_json(path, hint=f"remove {path}, then run again")["sentences"]
-            found.setdefault((f"{recipe}.{match['decoding']}", match["seed"]), {}).update(said)
+            record = read_sealed_json(path, hint=f"remove {path}, then run again")
+            found.setdefault((f"{recipe}.{match['decoding']}", match["seed"]), []).append(record)
     whole: Sentences = {}
-    for (system, seed), said in found.items():
+    for (system, seed), folds in found.items():
+        said = {clip: sentence for fold in folds for clip, sentence in fold["sentences"].items()}
         if said.keys() == set(validation.clips):
+            _require_one_setting(system, folds)
             whole.setdefault(system, {})[seed] = {clip: said[clip] for clip in validation.clips}
     return whole
+
+
+def _require_one_setting(system: str, folds: Sequence[Mapping[str, Any]]) -> None:
+    settings = [fold["decided_by"]["caption"] for fold in folds]
+    if any(other != settings[0] for other in settings):
+        raise InputError(
+            f"the folds of '{system}' were decoded with different settings",
+            hint=f"python -m experiments.folds run {system.partition('.')[0]}",
+        )
 
 
 def as_json(gaps: Mapping[str, Gap]) -> dict[str, dict[str, float]]:
