@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -68,15 +69,15 @@ class Scoreboard:
 
     def _seconds(self, recipe: str, decoding: str, seeds: Sequence[str]) -> dict[str, float]:
         """Of one model, the mean over folds and seeds: its training, and decoding what one fold holds out."""
-        folder, trained = self.validation.results / "seconds", recipe.removesuffix(f"-{TOGETHER}")
-        runs = sorted(folder.glob(f"{trained}-fold*-*[0-9].json"))
+        folder, trained = self.validation.results, recipe.removesuffix(f"-{TOGETHER}")
+        runs = [path.name for path in sorted((folder / "trained").glob(f"{trained}-fold*-*.json"))]
         names = [f"{trained}-fold{fold}-{seed}" for fold in range(len(self.validation.folds)) for seed in seeds]
-        decodings = [folder / f"{name}.{decoding}.json" for name in names]
-        return {
-            "training": round(fmean(sum(read_seconds(path).values()) for path in runs), 3),
-            "models": len(runs),
-            "decoding": round(fmean(sum(read_seconds(path).values()) for path in decodings), 3),
-        }
+        decodings = [f"{name}.{decoding}.json" for name in names]
+        return {"training": _mean_seconds(folder, runs), "decoding": _mean_seconds(folder, decodings)}
+
+
+def _mean_seconds(results: Path, names: Sequence[str]) -> float:
+    return round(fmean(sum(read_seconds(results / "seconds" / name).values()) for name in names), 3)
 
 
 def read_sentences(validation: CrossValidation) -> Sentences:
