@@ -1,5 +1,4 @@
-"""A public LSTM captioner of MSVD (hobincar/SA-LSTM) in plain PyTorch: what runs beside ours, for speed in
-benchmarks/train.py and for its sentences in experiments/folds.
+"""A public LSTM captioner of MSVD (hobincar/SA-LSTM) in plain PyTorch: beside ours in train.py and experiments/folds.
 
 Its equations and sizes, written anew: additive attention over the frames, and one LSTM that reads the word and the
 attended frames themselves. `published` repeats its loop, which maps the frames again for every word and takes every

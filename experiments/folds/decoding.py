@@ -66,10 +66,6 @@ class FoldSentences:
         write_sealed_json(self.seconds, {"decoding": round(time.process_time() - before, 3)})
         write_sealed_json(self.path, {"decided_by": self._decided_by(), "sentences": sentences})
 
-    def read(self) -> dict[str, str]:
-        sentences: dict[str, str] = read_sealed_json(self.path, hint="run it again")["sentences"]
-        return sentences
-
     def _decided_by(self) -> dict[str, object]:
         weights = [file_sha256(run.folder / "model.safetensors") for run in self.runs]
         captions = file_sha256(self.runs[0].captions / "captions.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -68,30 +69,41 @@ class Scoreboard:
 
     def _seconds(self, recipe: str, decoding: str, seeds: Sequence[str]) -> dict[str, float]:
         """Of one model, the mean over folds and seeds: its training, and decoding what one fold holds out."""
-        folder, trained = self.validation.results / "seconds", recipe.removesuffix(f"-{TOGETHER}")
-        runs = sorted(folder.glob(f"{trained}-fold*-*[0-9].json"))
+        folder, trained = self.validation.results, recipe.removesuffix(f"-{TOGETHER}")
+        runs = [path.name for path in sorted((folder / "trained").glob(f"{trained}-fold*-*.json"))]
         names = [f"{trained}-fold{fold}-{seed}" for fold in range(len(self.validation.folds)) for seed in seeds]
-        decodings = [folder / f"{name}.{decoding}.json" for name in names]
-        return {
-            "training": round(fmean(sum(read_seconds(path).values()) for path in runs), 3),
-            "models": len(runs),
-            "decoding": round(fmean(sum(read_seconds(path).values()) for path in decodings), 3),
-        }
+        decodings = [f"{name}.{decoding}.json" for name in names]
+        return {"training": _mean_seconds(folder, runs), "decoding": _mean_seconds(folder, decodings)}
+
+
+def _mean_seconds(results: Path, names: Sequence[str]) -> float:
+    return round(fmean(sum(read_seconds(results / "seconds" / name).values()) for name in names), 3)
 
 
 def read_sentences(validation: CrossValidation) -> Sentences:
     """Of systems and seeds whose folds are all there, in the order of the clips."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in sorted((validation.results / "sentences").glob("*.json")):
         if match := NAME.fullmatch(path.name):
             recipe = f"{match['recipe']}-{TOGETHER}" if match["seed"] == TOGETHER else match["recipe"]
-            said = read_sealed_json(path, hint=f"remove {path}, then run again")["sentences"]
-            found.setdefault((f"{recipe}.{match['decoding']}", match["seed"]), {}).update(said)
+            record = read_sealed_json(path, hint=f"remove {path}, then run again")
+            found.setdefault((f"{recipe}.{match['decoding']}", match["seed"]), []).append(record)
     whole: Sentences = {}
-    for (system, seed), said in found.items():
+    for (system, seed), folds in found.items():
+        said = {clip: sentence for fold in folds for clip, sentence in fold["sentences"].items()}
         if said.keys() == set(validation.clips):
+            _require_one_setting(system, folds)
             whole.setdefault(system, {})[seed] = {clip: said[clip] for clip in validation.clips}
     return whole
+
+
+def _require_one_setting(system: str, folds: Sequence[Mapping[str, Any]]) -> None:
+    settings = [fold["decided_by"]["caption"] for fold in folds]
+    if any(other != settings[0] for other in settings):
+        raise InputError(
+            f"the folds of '{system}' were decoded with different settings",
+            hint=f"python -m experiments.folds run {system.partition('.')[0]}",
+        )
 
 
 def as_json(gaps: Mapping[str, Gap]) -> dict[str, dict[str, float]]:
