@@ -104,7 +104,39 @@ def test_a_word_shows_where_it_looked(page: Any, trained: Path) -> None:
     page.locator("summary", has_text="Other sentences").click()
     assert page.locator(".others tbody tr").count() >= 6
     page.locator("summary", has_text="Attention per word").click()
+    page.locator(".looks tbody tr").first.wait_for()
     assert page.locator(".looks tbody tr").count() == page.locator(".word").count()
+
+
+def test_places_and_regions_lie_over_the_player(page: Any, trained: Path) -> None:
+    """Of a model that records them: cell (1, 2) of a 2 x 3 grid on the middle half of the frame, and two boxes."""
+    cells = {"maps": [[[0, 0, 0], [0, 0, 900]]] * 9, "part": [0.25, 0, 0.75, 1], "frames": [2] * 9}
+    regions = [[{"frame": 1, "boxes": [[0.1, 0.2, 0.5, 0.6, 700], [0, 0, 1, 1, 100]]}]] * 9
+
+    def with_places(route: Any) -> None:
+        answer = route.fetch()
+        content = answer.json()
+        content["shown"]["videos"][0]["detail"]["looks"][0] |= {"cells": cells, "regions": regions}
+        route.fulfill(response=answer, json=content)
+
+    page.route("**/result", with_places)
+    give(page, trained / "videos/red.mp4")
+    page.wait_for_selector(DONE)
+    page.locator(".word").first.click()
+    width, height = (
+        page.evaluate(f"document.querySelector('.over').viewBox.baseVal.{side}") for side in ("width", "height")
+    )
+    shares = """(name) => [...document.querySelectorAll(`.over .${name}`)].map((each) => ["x", "y", "width", "height"]
+      .map((side) => Number(each.getAttribute(side))))"""
+    strongest = page.locator(".over .cell[data-weight='900']")
+
+    assert float(strongest.get_attribute("x")) == pytest.approx(width * (0.25 + 0.5 * 2 / 3))
+    assert float(strongest.get_attribute("y")) == pytest.approx(height / 2)
+    assert page.evaluate(shares, "box")[-1] == pytest.approx([0.1 * width, 0.2 * height, 0.4 * width, 0.4 * height])
+    told = page.locator(".looking").inner_text()
+    assert "row 2 of 2, column 3 of 3" in told
+    assert "2 regions, the strongest 70 %" in told
+    assert page.evaluate(NAMELESS) == []
 
 
 def test_a_bad_clip_has_its_reason(page: Any, tmp_path: Path) -> None:
@@ -216,7 +248,7 @@ def test_another_page_cannot_use_the_cookie(browser: Any, server: Served, entere
       ([method, mode]) => fetch(`${address}/caption/jobs`, { method, mode, credentials: "include" }).then(
         (answer) => answer.type === "opaque" ? "unread" : answer.status, () => "refused")))"""
 
-    assert tab.evaluate(script, server.address) == ["refused", "unread", "refused"]
+    assert tab.evaluate(script, server.address) == ["refused"] * 3
     framed = tab.evaluate(
         """(address) => new Promise((done) => { const frame = document.createElement("iframe");
         frame.src = address; frame.onload = () => { let seen; try { seen = frame.contentDocument?.body.innerText; }
