@@ -32,7 +32,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 # The browser asks for the next page itself: a redirect from a link in a mail would come without the strict cookie.
-WELCOME = '<!DOCTYPE html><html lang="en"><meta http-equiv="refresh" content="0;url=/"><title>Framescribe</title>'
+WELCOME = """<!DOCTYPE html><html lang="en"><title>Framescribe</title><link rel="icon" href="data:,">
+<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Framescribe</a></p></html>"""
 USED = "This link has been used, or is not one of this server. Start `framescribe serve` again for a new one.\n"
 CLOSED = "Open the link that `framescribe serve` printed.\n"
 

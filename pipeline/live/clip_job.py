@@ -1,26 +1,16 @@
-"""One clip to be captioned: where it stands, stage by stage, and the process that works on it."""
+"""One clip to be captioned, and where it stands, stage by stage."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.live.advice import advice
 
-PROGRAM = (sys.executable, "-m", "pipeline.live.job_child")
-MOST_SECONDS = 3600.0  # of one job; decoding and extraction have limits of their own
-LAST_WORDS = 600  # characters of what a process wrote before it died
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
@@ -44,7 +34,7 @@ class Stage:
 
 @dataclass
 class ClipJob:
-    """Its fields are changed under the lock of the jobs; only the thread that runs it waits for its process."""
+    """Its fields are changed under the lock of the jobs."""
 
     id: str
     title: str  # what people call the clip
@@ -54,22 +44,25 @@ class ClipJob:
     stages: list[Stage]
     state: State = "waiting"
     problem: dict[str, str] = field(default_factory=dict)
-    process: subprocess.Popen[str] | None = None
 
     @property
     def ended(self) -> bool:
         return self.state in ("done", "failed", "cancelled")
 
-    def heard(self, line: str) -> None:
-        """A line of the process: a stage that began or went on, or why there is no sentence."""
-        told = json.loads(line)
+    def request(self, *, device: str) -> dict[str, Any]:
+        """What the process is told."""
+        return {"folder": str(self.folder), "video": str(self.video), "runs": list(self.runs), "device": device}
+
+    def heard(self, told: Mapping[str, Any]) -> None:
+        """A message of the process: a stage that began or went on, or why there is no sentence."""
         if "problem" in told:
             self.problem = told["problem"] | advice(told["problem"]["reason"])
             return
-        named = [(stage.run, stage.name) for stage in self.stages]
-        place = named.index((told["run"], told["stage"]))
-        self._reach(place)
-        self.stages[place].done, self.stages[place].total = told["done"], told["total"]
+        places = {(stage.run, stage.name): place for place, stage in enumerate(self.stages)}
+        place = places.get((told.get("run"), told.get("stage")))
+        if place is not None:
+            self._reach(place)
+            self.stages[place].done, self.stages[place].total = told["done"], told["total"]
 
     def begin(self) -> None:
         self.state = "running"
@@ -91,6 +84,19 @@ class ClipJob:
         if place < len(self.stages) and self.stages[place].began is None:
             self.stages[place].began = now
 
+    def clean(self) -> None:
+        """Keep the clip and what people may ask for; of a cancelled one nothing."""
+        kept = {"done": {"clip", "result.json", *(f"{run}.json" for run in self.runs)}, "failed": {"clip"}}.get(
+            self.state, set()
+        )
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
+            if path.name in kept:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
 
 def stages_of(runs: Mapping[str, Sequence[str]]) -> list[Stage]:
     """Of each run decoding, its extractors, the search; then the frames to show."""
@@ -98,52 +104,3 @@ def stages_of(runs: Mapping[str, Sequence[str]]) -> list[Stage]:
     for run, extractors in runs.items():
         stages += [Stage(run, "decode"), Stage(run, "extract", ", ".join(extractors)), Stage(run, "search")]
     return [*stages, Stage("", "pictures")]
-
-
-def start_process(job: ClipJob, *, device: str, errors: Any) -> subprocess.Popen[str]:
-    """In a session of its own, so that it goes with everything that it started."""
-    process = subprocess.Popen(
-        PROGRAM,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": _python_path(), "TMPDIR": str(job.folder)},
-    )
-    given = {"folder": str(job.folder), "video": str(job.video), "runs": list(job.runs), "device": device}
-    with suppress(BrokenPipeError):
-        process.stdin.write(json.dumps(given) + "\n")  # type: ignore[union-attr]
-        process.stdin.flush()  # type: ignore[union-attr]
-    return process
-
-
-def _python_path() -> str:
-    root = str(Path(__file__).parents[2])
-    return os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
-
-
-def end_process(process: subprocess.Popen[str]) -> None:
-    """And its decoders: whatever they are doing."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for stream in (process.stdin, process.stdout):
-        with suppress(BrokenPipeError):
-            stream.close()  # type: ignore[union-attr]
-
-
-def clean(job: ClipJob, *, keep: Sequence[str]) -> None:
-    """Remove everything of its folder but files of these names."""
-    for path in job.folder.iterdir() if job.folder.is_dir() else ():
-        if path.name in keep:
-            continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-
-
-def errors_file(job: ClipJob) -> Any:
-    return tempfile.TemporaryFile("w+", dir=job.folder, errors="replace")

@@ -11,20 +11,13 @@ from signal import SIGKILL
 from typing import Any
 
 from pipeline.core import UsageError
-from pipeline.live.clip_job import (
-    LAST_WORDS,
-    MOST_SECONDS,
-    ClipJob,
-    State,
-    clean,
-    end_process,
-    errors_file,
-    stages_of,
-    start_process,
-)
+from pipeline.live.clip_job import ClipJob, stages_of
+from pipeline.live.job_process import JobProcess
 
 MOST_WAITING = 20
 MOST_KEPT = 60  # finished ones, with their clips
+MOST_SECONDS = 3600.0  # of one job; decoding and extraction have limits of their own
+IDLE_SECONDS = 30.0  # that a process waits for the next clip: it has all libraries loaded
 
 
 class ClipJobs:
@@ -34,6 +27,8 @@ class ClipJobs:
         self._jobs: dict[str, ClipJob] = {}  # in the order in which they came
         self._changed = threading.Condition()
         self._closing = False
+        self._process: JobProcess | None = None  # of the thread below; others may only kill it
+        folder.mkdir(parents=True)
         self._thread = threading.Thread(target=self._run_all, daemon=True)
         self._thread.start()
 
@@ -45,7 +40,7 @@ class ClipJobs:
 
     def new_folder(self) -> Path:
         folder = self.folder / secrets.token_urlsafe(9)
-        folder.mkdir(parents=True)
+        folder.mkdir()
         return folder
 
     def add(self, folder: Path, *, title: str, video: Path, runs: Mapping[str, Sequence[str]]) -> ClipJob:
@@ -76,13 +71,13 @@ class ClipJobs:
     def cancel(self, job: ClipJob) -> None:
         """It ends at once: whatever its process was doing, and its decoders with it."""
         with self._changed:
-            process = job.process
+            working = job.state == "running"
             if job.ended:
                 return
             job.finish("cancelled")
-        if process is not None:
-            end_process(process)
-        clean(job, keep=())
+            if working and self._process is not None:
+                self._process.kill()
+        job.clean()
 
     def close(self) -> None:
         with self._changed:
@@ -93,61 +88,71 @@ class ClipJobs:
         self._thread.join()
 
     def _run_all(self) -> None:
-        while (job := self._next()) is not None:
-            self._run(job)
+        while not self._closing:
+            job = self._next()
+            if job is None:
+                self._end_process()
+            else:
+                self._run(job)
+        self._end_process()
 
     def _next(self) -> ClipJob | None:
+        """The one that has waited for longest; none when none came for a while."""
         with self._changed:
-            while not self._closing:
-                waiting = (job for job in self._jobs.values() if job.state == "waiting")
-                if (job := next(waiting, None)) is not None:
-                    job.begin()
-                    return job
-                self._changed.wait()
-        return None
+            self._changed.wait_for(self._awaited, IDLE_SECONDS if self._process else None)
+            waiting = [job for job in self._jobs.values() if job.state == "waiting"]
+            if self._closing or not waiting:
+                return None
+            waiting[0].begin()
+            return waiting[0]
+
+    def _awaited(self) -> bool:
+        return self._closing or any(job.state == "waiting" for job in self._jobs.values())
 
     def _run(self, job: ClipJob) -> None:
-        with errors_file(job) as errors:
-            with self._changed:
-                if job.ended:  # cancelled between the two
-                    return
-                job.process = start_process(job, device=self.device, errors=errors)
-            timer = threading.Timer(MOST_SECONDS, end_process, [job.process])
-            timer.start()
-            try:
-                self._listen(job)
-            finally:
-                timer.cancel()
-                end_process(job.process)
-            errors.seek(0)
-            self._conclude(job, last_words=errors.read()[-LAST_WORDS:])
-
-    def _listen(self, job: ClipJob) -> None:
-        assert job.process is not None and job.process.stdout is not None  # noqa: PT018, S101 - for mypy
-        for line in job.process.stdout:
-            with self._changed:
-                job.heard(line)
-
-    def _conclude(self, job: ClipJob, *, last_words: str) -> None:
+        try:
+            problem = self._work(job, self._ready_process())
+        except OSError as error:  # no room for a process, or for its files
+            problem = str(error)
         with self._changed:
-            code = job.process.returncode if job.process else None
-            job.process = None
             if not job.ended:
-                state: State = "failed" if job.problem or code else "done"
-                if state == "failed" and not job.problem:
-                    job.problem = {"reason": "", "message": _ended(code), "hint": last_words}
-                job.finish(state)
-        kept = {"done": ("clip", "result.json"), "failed": ("clip",)}.get(job.state, ())
-        clean(job, keep=[*kept, *(f"{run}.{kind}" for run in job.runs for kind in ("json", "safetensors") if kept)])
+                if problem:
+                    job.problem = {"reason": "", "message": problem}
+                job.finish("failed" if job.problem else "done")
+        job.clean()
+
+    def _ready_process(self) -> JobProcess:
+        if self._process is not None and not self._process.alive():
+            self._end_process()
+        with self._changed:
+            self._process = self._process or JobProcess(self.folder)
+            return self._process
+
+    def _work(self, job: ClipJob, process: JobProcess) -> str:
+        """How the process died, if it did."""
+        timer = threading.Timer(MOST_SECONDS, process.kill)
+        timer.start()
+        try:
+            for told in process.work(job.request(device=self.device)) if not job.ended else ():
+                with self._changed:
+                    job.heard(told)
+        finally:
+            timer.cancel()
+        return "" if process.alive() else self._end_process()
+
+    def _end_process(self) -> str:
+        """How it ended, and its last words."""
+        with self._changed:
+            process, self._process = self._process, None
+        if process is None:
+            return ""
+        code, last_words = process.close()
+        if code == -SIGKILL:
+            return f"its process was killed: it took more than {MOST_SECONDS / 60:.0f} minutes, or all of the memory"
+        return f"its process ended with {code}: {last_words}"
 
     def _forget_oldest(self) -> None:
         ended = [job for job in self._jobs.values() if job.ended]
         for job in ended[: max(0, len(ended) - MOST_KEPT)]:
             del self._jobs[job.id]
             shutil.rmtree(job.folder, ignore_errors=True)
-
-
-def _ended(code: int | None) -> str:
-    if code == -SIGKILL:
-        return f"its process was killed: it took more than {MOST_SECONDS / 60:.0f} minutes, or all of the memory"
-    return f"its process ended with {code}"

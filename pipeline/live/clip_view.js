@@ -79,7 +79,7 @@ const table = (name, heads, rows) => el("div", { class: "scroll", role: "region"
     el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
     el("tbody", {}, rows.map(([first, ...rest]) => el("tr", {}, el("th", { scope: "row" }, first || "nothing"), rest.map((cell) => el("td", {}, cell)))))));
 const chance = (each) => Math.exp(each.log_prob).toPrecision(2);
-const alternatives = (run, others) => el("details", { class: "looked" }, el("summary", {}, "Other sentences: ", el("span", { class: "run" }, run)),
+const alternatives = (name, others) => el("details", { class: "looked" }, el("summary", {}, "Other sentences: ", name),
   table("Beams: the likeliest sentences", ["sentence", "p"], others.beams.map((each) => [each.caption, chance(each)])),
   table(`Consensus: sampled sentences by how far they agree with the others (${others.utility})`, ["sentence", "agreement", "drawn", "p"],
     others.consensus.slice(0, 10).map((each) => [each.caption, each.agreement.toFixed(3), `${each.times}×`, chance(each)])));
@@ -119,7 +119,7 @@ export const showResult = (place, content, { title, video }) => {
         el("p", { class: "soft" }, `p ${Math.exp(answer.log_prob).toPrecision(2)} `, words.count ? play : null),
         content.unlike[run.name] ? el("p", { class: "badge warn long" }, content.unlike[run.name]) : null,
         el("p", { class: "soft small" }, content.trained[run.name]),
-        alternatives(run.name, content.others[run.name]))];
+        alternatives(name.cloneNode(true), content.others[run.name]))];
   };
 
   const panels = detail.looks.map((look) => {

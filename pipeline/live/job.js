@@ -9,7 +9,7 @@ const MARKS = { waiting: "·", running: "…", done: "✓", kept: "✓" };
 
 const waits = (ahead) => `Waiting: ${ahead} clip${ahead === 1 ? " is" : "s are"} computed before`;
 const stateOf = (job) => (job.state === "waiting" ? waits(job.ahead) : STATES[job.state]);
-const timeOf = (stage) => (stage.state === "kept" ? "from the cache" : stage.seconds === null ? "" : draw.seconds(stage.seconds));
+const timeOf = (stage) => (stage.state === "kept" ? "cached" : stage.seconds === null ? "" : draw.seconds(stage.seconds));
 const nameOf = (stage, several) => [several && stage.run, stage.name, stage.of].filter(Boolean).join(" ");
 
 const row = (stage, several) => draw.el("li", { class: stage.state, "aria-current": stage.state === "running" ? "step" : null },

@@ -1,6 +1,6 @@
-"""The process that captions one clip for the page, by the code of `framescribe caption VIDEO --run RUN`.
+"""The process that captions clips for the page, by the code of `framescribe caption VIDEO --run RUN`.
 
-It tells how far it is in lines of JSON. It may be killed at any moment, writes into its job's folder only, and ends
+It tells how far it is in lines of JSON. It may be killed at any moment, writes into the job's folder only, and ends
 when the server does.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ from pipeline.captioning import AnyVideoSettings, Captioned
 from pipeline.core import HERE, Console, FramescribeError, Progress, claim_semaphores, write_json
 from pipeline.index import read_index
 from pipeline.params import load_params
-from pipeline.predictions import write_attention_maps
 
 RESULT = "result.json"
 
@@ -68,8 +68,6 @@ def caption_clip(job: dict[str, Any], *, out: TextIO) -> None:
         console = StageConsole(quiet=True, run=run, out=out)
         done, others[run] = _by_run(run, job, work=folder / f"run{number}", console=console)
         captioned.append(done)
-    for each in captioned:
-        write_attention_maps(folder / f"{each.record['run']}.safetensors", each.attention)
     with StageConsole(out=out).progress("pictures", 1):
         shown = report.captioned_contents(captioned)
     unlike = {each.record["run"]: like.told() for each in captioned for like in each.likeness.values() if like.unlike}
@@ -123,21 +121,28 @@ def _raise_refusal(index: Path) -> None:
             raise RefusedClipError(row.message, reason=row.reason)
 
 
-def main() -> None:
-    """The job comes as a line; the end of the input is the end of the server."""
-    job = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_server, daemon=True).start()
-    claim_semaphores()
-    out, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no message
+def work(job: dict[str, Any], *, out: TextIO) -> None:
+    console = StageConsole(out=out)
     try:
         caption_clip(job, out=out)
     except FramescribeError as error:
-        told = {"message": error.message, "hint": error.hint, "reason": getattr(error, "reason", "")}
-        StageConsole(out=out).tell(problem=told)
+        console.tell(problem={"message": error.message, "hint": error.hint, "reason": getattr(error, "reason", "")})
+    console.tell(ended=True)
 
 
-def _end_with_server() -> None:
-    sys.stdin.read()
+def main() -> None:
+    """Each job comes as a line; the end of the input is the end of the server."""
+    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_hear, args=[jobs], daemon=True).start()
+    claim_semaphores()
+    out, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no message
+    while True:
+        work(json.loads(jobs.get()), out=out)
+
+
+def _hear(jobs: queue.SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        jobs.put(line)
     os._exit(1)
 
 

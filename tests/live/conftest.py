@@ -1,4 +1,4 @@
-"""A small project that is served, and a browser that looks at it."""
+"""A small trained project that is served, and a browser that looks at it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,26 @@ from typing import Any
 import pytest
 
 from tests.live.serving import Served, serving
+from tests.live.trained import make_project
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    """A server in an empty folder, entered."""
-    with serving(tmp_path) as each:
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    make_project(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def captioning(trained: Path) -> Iterator[Served]:
+    """The server of that project, entered."""
+    with serving(trained, "--profile", "one.yaml", FRAMESCRIBE_CACHE="cache") as each:
         each.enter()
         yield each
+    assert each.process.returncode == 0
+    assert not (trained / "cache/live").exists()
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,18 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from tests.imports import ROOT
 
+ENDED = ("done", "failed", "cancelled")
 PROGRAM = (sys.executable, "-m", "pipeline", "serve")
 
 
@@ -101,3 +103,36 @@ def serving(root: Path, *options: str, **environment: str) -> Iterator[Served]:
         process.wait()
         process.stdout.close()
         process.stderr.close()
+
+
+def uploaded(served: Served, data: bytes, *, runs: Sequence[str] = ("first",), name: str = "clip.mp4") -> str:
+    """The address of the new job."""
+    query = urlencode([("name", name), *(("run", run) for run in runs)])
+    answer = served.ask(f"/caption/uploads?{query}", method="PUT", body=data)
+    assert answer.status == 201, answer.body
+    return str(answer.json()["address"])
+
+
+def waited(served: Served, address: str, *, until: Collection[str] = ENDED, seconds: float = 300) -> dict[str, Any]:
+    """The facts of a job when it is in one of these states."""
+    last = time.monotonic() + seconds
+    while (facts := served.ask(f"{address}/state").json())["state"] not in until:
+        assert time.monotonic() < last, facts
+        time.sleep(0.1)
+    return dict(facts)
+
+
+def descendants(process: int) -> set[int]:
+    """Processes that it started, and theirs."""
+    found, parents = {process}, _parents()
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {process}
+
+
+def _parents() -> dict[int, int]:
+    told = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            told[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    return told
