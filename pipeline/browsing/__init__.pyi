@@ -8,7 +8,7 @@ from .caption_library import (
 from .disk_space import DiskUse as DiskUse, disk_use as disk_use
 from .log_tails import LogLine as LogLine, list_logs as list_logs, tail_of as tail_of
 from .pages import Paged as Paged, paged as paged
-from .row_neighbours import Neighbour as Neighbour, nearest_rows as nearest_rows
+from .row_neighbours import CANDIDATES as CANDIDATES, Neighbour as Neighbour, nearest_rows as nearest_rows
 from .run_pair import (
     SORTED_BY as SORTED_BY,
     differing_clips as differing_clips,

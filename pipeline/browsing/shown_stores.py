@@ -59,6 +59,18 @@ class VideoRows:
     rows: Paged[ShownRow]
     length: float  # seconds at which the last row ends; 0 when unknown
 
+    def strength(self, row: ShownRow) -> float:
+        """0.1 of the least alike row of the page, 1 of the most: cosines of one video are often all near one."""
+        known = [each.likeness for each in self.rows.items if each.likeness is not None]
+        if row.likeness is None or max(known) == min(known):
+            return 1.0 if row.number == self.chosen else 0.1
+        return 0.1 + 0.9 * (row.likeness - min(known)) / (max(known) - min(known))
+
+    @property
+    def start(self) -> float | None:
+        """Of the chosen row, where it is on this page."""
+        return next((row.start for row in self.rows.items if row.number == self.chosen), None)
+
 
 def store_names(folder: Path = FEATURES) -> list[str]:
     """Of those with a manifest; `none` stands for a feature that a run does without."""

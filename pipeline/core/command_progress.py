@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -54,6 +55,8 @@ class CommandProgress:
     links: dict[str, str] = field(default_factory=dict)  # where more can be seen: dask's dashboard
     _began: float = field(default_factory=time.time)
     _written: float = float("-inf")
+    _late: threading.Timer | None = None  # writes what came too soon after the last time
+    _writing: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
     def bar(self, label: str, total: int) -> Iterator[_Counted]:
@@ -74,16 +77,24 @@ class CommandProgress:
     def end(self, state: str, problem: str = "") -> None:
         self.write(state, problem)
 
-    @property
-    def is_due(self) -> bool:
-        return self.clock() - self._written >= INTERVAL
+    def tell(self, write: Callable[[], None]) -> None:
+        """Now, or when a second has passed: the last step before a long one shall not be missed."""
+        if self.clock() - self._written >= INTERVAL:
+            write()
+        elif self._late is None:
+            self._late = threading.Timer(INTERVAL, write)
+            self._late.daemon = True
+            self._late.start()
 
     def write(self, state: str = "running", problem: str = "") -> None:
         if not self.bars:
             return
-        self._written = self.clock()
-        with suppress(OSError, FramescribeError):  # a full disk ends no command that did not need it
-            write_sealed_json(self._path, self._facts(state, problem), lasting=False)
+        with self._writing:
+            if self._late is not None:
+                self._late.cancel()
+            self._late, self._written = None, self.clock()
+            with suppress(OSError, FramescribeError):  # a full disk ends no command that did not need it
+                write_sealed_json(self._path, self._facts(state, problem), lasting=False)
 
     @property
     def _path(self) -> Path:
@@ -120,14 +131,13 @@ class _Counted:
     def advance(self, steps: int = 1, note: str = "") -> None:
         self._bar.done += steps
         self._note = note or self._note
-        if self._file.is_due:
-            self._tell()
+        self._file.tell(self._write)
 
     def end(self) -> None:
         self._bar.ended = True
-        self._tell()
+        self._write()
 
-    def _tell(self) -> None:
+    def _write(self) -> None:
         bar, now = self._bar, self._file.clock()
         then, before = self._seen[0]
         bar.note, bar.seconds = _short(self._note), now - self._begun

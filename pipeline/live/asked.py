@@ -1,4 +1,4 @@
-"""What an address asks for, and addresses: all of a page's state is in its address, to be shared and reloaded."""
+"""What an address asks for, addresses, and sizes. A page's state is in its address, to be shared and reloaded."""
 
 from __future__ import annotations
 
@@ -30,3 +30,10 @@ def address(path: str, **query: object) -> str:
 
 def _quoted(value: object) -> str:
     return quote(str(value), safe="", errors="surrogateescape")
+
+
+def size(count: float) -> str:
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count:.0f} B"

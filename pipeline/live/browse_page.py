@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from pipeline.browsing import (
+    CANDIDATES,
     SAID_BY,
     STATES,
     SaidOfClip,
@@ -22,10 +25,13 @@ from pipeline.browsing import (
 )
 from pipeline.core import FramescribeError
 from pipeline.live.asked import address, asked, number
+from pipeline.live.captionable import project_videos
 from pipeline.live.page_kind import Page, drawn
+from pipeline.live.played_file import UNKNOWN, kind_of, played
 
 ROWS = "/browse/rows"
 VIDEOS = "/browse/videos"
+PLAYER = "/browse/player"
 
 
 def show_stores(request: Request) -> Response:
@@ -61,6 +67,7 @@ def show_rows(request: Request) -> Response:
     name, output = store.folder.name, query.get("output", "")
     others = [each for each in store_names() if each != name]
     facts: dict[str, Any] = {"store": name, "video": video, "stores": others, "clip": read_library().clip(video)}
+    facts["player"] = address(PLAYER, video=video) if _is_played(video) else ""
     facts["other_store"] = lambda other: address(ROWS, store=other, video=video)
     if store.state(video) == "failed":
         return drawn(request, "rows.html", **facts, failure=str(store.failure(video)), shown=None)
@@ -76,8 +83,22 @@ def show_rows(request: Request) -> Response:
         row_at=lambda row: address(ROWS, store=name, video=video, output=shown.output, row=row),
         page_at=lambda at: address(ROWS, store=name, video=video, output=shown.output, row=shown.chosen, page=at),
         output_at=lambda other: address(ROWS, store=name, video=video, output=other, row=shown.chosen),
+        candidates=CANDIDATES,
         nearest=address("/browse/nearest", store=name, video=video, output=shown.output, row=shown.chosen),
     )
+
+
+def _is_played(video: str) -> bool:
+    path = Path(project_videos().get(video, ""))
+    return path.is_file() and kind_of(path) != UNKNOWN
+
+
+def send_video(request: Request) -> Response:
+    """One of the index, by its id."""
+    path = project_videos().get(asked(request).get("video", ""))
+    if path is None:
+        raise HTTPException(404, "the index has no such video")
+    return played(Path(path))
 
 
 def show_nearest(request: Request) -> Response:
@@ -145,6 +166,7 @@ BROWSE = Page(
         Route(VIDEOS, show_videos),
         Route(ROWS, show_rows),
         Route("/browse/nearest", show_nearest),
+        Route(PLAYER, send_video),
     ],
 )
 SEARCH = Page("/search", "Search", [Route("/search", show_search)])

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute
 
 from pipeline.core import printable
-from pipeline.live.asked import address
+from pipeline.live.asked import address, size
 from pipeline.live.live_project import LiveProject
 
 
@@ -44,5 +44,6 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = printable  # of names that others gave: a page must always be writable
+    environment.filters["size"] = size
     environment.globals["address"] = address
     return environment

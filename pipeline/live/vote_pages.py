@@ -124,7 +124,7 @@ def _folder(request: Request, settings: dict[str, Any]) -> Path:
 def _made(request: Request) -> tuple[dict[str, Any], Path]:
     query = asked(request)
     numbers = {key: number(query.get(key), default=0) for key in ("clips", "seed")}
-    settings = {"first": query.get("first", ""), "second": query.get("second", ""), **numbers}
+    settings = {name: _evaluated(query.get(name, "")) for name in ("first", "second")} | numbers
     folder = _folder(request, settings)
     if not (folder / "vote.html").is_file():
         raise InputError("this ballot is not here (any more)", hint="make it again on the page Compare")

@@ -30,7 +30,7 @@ def write_toy_store(folder: Path, *, videos: int = 30, rows: int = 6, failed: st
     """Video n points into a direction of its own, a little further from video 0 the larger n is."""
     angles = np.arange(videos)[:, None] * 0.04 + np.arange(rows) * 0.001  # (videos, rows)
     made = {
-        f"video{n:05d}": features_of(np.stack([np.cos(row), np.sin(row), np.zeros(rows)], 1) * (1 + n))
+        f"video{n:03d}": features_of(np.stack([np.cos(row), np.sin(row), np.zeros(rows)], 1) * (1 + n))
         for n, row in enumerate(angles)
     }
     failures = {failed: Failure("crash", f"the decoder died {SCRIPT}")}
@@ -46,11 +46,12 @@ def manifest_of(videos: int) -> Store:
 
 def write_captions(root: Path, *, videos: int = 30, runs: tuple[str, ...] = ("a", "b")) -> None:
     """References and what each run said, scored as `evaluate` does without Java."""
-    ids = [f"video{n:05d}" for n in range(videos)]
+    ids = [f"video{n:03d}" for n in range(videos)]
     references = {
         video: [f"a {SUBJECTS[n % 6]} {VERBS[n % 5]} in the park", f"the {SUBJECTS[n % 6]} that {VERBS[n % 5]}"]
         for n, video in enumerate(ids)
     }
+    references[ids[0]].append(f"so {SCRIPT}")
     slices = {video: ("short", "long")[n % 2] for n, video in enumerate(ids)}
     write_corpus(root / "data/captions", Corpus({"train": ids[:5], "val": [], "test": ids[5:]}, references, slices))
     scorer = CaptionScorer(references)
@@ -66,7 +67,7 @@ def write_captions(root: Path, *, videos: int = 30, runs: tuple[str, ...] = ("a"
 
 def write_project(root: Path) -> None:
     (root / "params.yaml").write_text("dataset: {name: demo, videos: videos, annotations: a.json}\n")
-    write_toy_store(root / "features/toy")
+    write_toy_store(root / "features/toy", failed=SCRIPT)
     write_captions(root)
     log = root / "logs/20260101-000000-1/worker-1.jsonl"
     log.parent.mkdir(parents=True)

@@ -36,7 +36,7 @@ def found(library: Library, query: str, **options: str) -> list[str]:
 
 
 def test_a_clip_has_all_that_was_said_of_it(root: Path) -> None:
-    clip = read_library(places(root)).clip("video00007")
+    clip = read_library(places(root)).clip("video007")
 
     assert (clip.split, clip.slice) == ("test", "long")
     assert clip.references == ["a cat sings in the park", "the cat that sings"]

@@ -83,7 +83,7 @@ def test_of_ten_thousand_videos_a_page_is_as_large_as_of_fifty() -> None:
 
 def test_rows_of_a_video_are_beside_the_chosen_one(features: Path) -> None:
     store = store_of("toy", features)
-    shown = video_rows(store, "video00002", chosen=3)
+    shown = video_rows(store, "video002", chosen=3)
 
     assert (shown.output, shown.shape, shown.chosen, shown.length) == ("pool", (3,), 3, 3.0)
     assert [row.start for row in shown.rows.items] == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
@@ -91,7 +91,8 @@ def test_rows_of_a_video_are_beside_the_chosen_one(features: Path) -> None:
     assert likeness[3] == pytest.approx(1)
     assert likeness[0] == pytest.approx(np.cos(0.003), abs=1e-6)
     assert shown.rows.items[0].norm == pytest.approx(3)
-    assert video_rows(store, "video00002", output="nonsense", chosen=10**9).chosen == 5
+    assert [shown.strength(shown.rows.items[number]) for number in (3, 0)] == [1.0, 0.1]
+    assert video_rows(store, "video002", output="nonsense", chosen=10**9).chosen == 5
 
 
 def test_a_video_that_failed_or_is_not_there_says_so(features: Path) -> None:
@@ -119,7 +120,9 @@ def test_a_row_of_zeros_is_like_nothing(tmp_path: Path) -> None:
     )
     store = store_of("zeros", tmp_path)
 
-    assert [row.likeness for row in video_rows(store, "v").rows.items] == [None, None]
+    shown = video_rows(store, "v")
+    assert [row.likeness for row in shown.rows.items] == [None, None]
+    assert [shown.strength(row) for row in shown.rows.items] == [1.0, 0.1]
     assert [each.likeness for each in nearest_rows(store, "w", output="pool", row=0)] == [-1.0]
 
 
@@ -173,7 +176,7 @@ def test_a_store_that_is_made_again_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("row", [-1, 6, 10**20])
 def test_a_row_that_is_not_there_is_told(features: Path, row: int) -> None:
     with pytest.raises(InputError, match="has 6 rows of pool"):
-        nearest_rows(store_of("toy", features), "video00000", output="pool", row=row)
+        nearest_rows(store_of("toy", features), "video000", output="pool", row=row)
 
 
 def test_maps_and_regions_are_compared_by_their_mean() -> None:

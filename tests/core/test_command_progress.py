@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,27 @@ def test_many_steps_within_a_second_are_written_once(tmp_path: Path, monkeypatch
             bar.advance()
 
     assert writes == [0.0, 1.0, 2.0, 2.999]  # the beginning, each second, the end
+
+
+def test_the_last_step_before_a_long_one_is_told(tmp_path: Path) -> None:
+    with CommandProgress("decode", tmp_path).bar("decode", 9) as bar:
+        for _ in range(4):
+            bar.advance()
+        path = the_file(tmp_path)
+        while (found := read_command(path).bar) and found.done == 0:
+            time.sleep(0.05)
+        assert found
+        assert found.done == 4
+
+
+def test_nothing_is_written_after_the_end(tmp_path: Path) -> None:
+    told = CommandProgress("decode", tmp_path)
+    with told.bar("decode", 9) as bar:
+        bar.advance()  # too soon: it waits
+    told.end("done")
+    time.sleep(1.2)
+
+    assert read_command(the_file(tmp_path)).state == "done"
 
 
 def test_what_a_cache_gave_at_once_does_not_count_for_what_is_left(tmp_path: Path) -> None:
