@@ -48,7 +48,7 @@ def closest(
 ) -> dict[str, str]:
     """Of every video's candidates, counted, the best that says something; of equally good ones the first."""
     agreed = agreement(pools, closeness, judges=judges)
-    return {video: max(rates, key=lambda sentence: (bool(sentence), rates[sentence])) for video, rates in agreed.items()}
+    return {video: max(rates, key=lambda said: (bool(said), rates[said])) for video, rates in agreed.items()}
 
 
 def agreement(
