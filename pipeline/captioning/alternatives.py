@@ -38,7 +38,7 @@ class Alternatives:
 def alternatives_of(run: TrainedRun, video: str, *, params: Caption, captions: Path, device: str) -> Alternatives:
     """`captions` is the corpus whose training split weighs the words; without it BLEU-4 says what agrees."""
     state = run.model.eval().encode(run.source.batch([video], device=device))
-    (beams,) = beam_sentences(run.model, state, Search.of(params))
+    (beams,) = beam_sentences(run.model, state, [video], search=Search.of(params))
     (drawn,) = SampleSearch(params.max_words, params.temperature, params.seed).draw(
         run.model, state, [video], count=params.samples
     )
