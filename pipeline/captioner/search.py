@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from models.base import CHOICE, Captioner, Features, State, select
+from pipeline.captioner.best_words import best_of
 from pipeline.captioner.repetition import without_repeats
 from pipeline.captioner.teacher_forcing import mask_special_tokens
 from pipeline.corpus import BOS, EOS, PAD
@@ -195,10 +196,11 @@ def _advance(model: Captioner, beams: _Beams, search: Search, *, begin: bool, la
     if begin:
         log_probs[..., EOS] = torch.finfo(log_probs.dtype).min  # after every word that can be said at all
     vocabulary = log_probs.shape[-1]
-    # A finished beam keeps its score: its next word is PAD at no cost, and nothing else.
-    log_probs[beams.finished] = -torch.inf
-    log_probs[..., PAD].masked_fill_(beams.finished, 0.0)
-    scores, flat = log_probs.add_(beams.scores.unsqueeze(-1)).flatten(1).topk(min(search.beam, before * vocabulary))
+    if bool(beams.finished.any()):  # a finished beam keeps its score: its next word is PAD at no cost, nothing else
+        log_probs[beams.finished] = -torch.inf
+        log_probs[..., PAD].masked_fill_(beams.finished, 0.0)
+    total = log_probs.add_(beams.scores.unsqueeze(-1)).flatten(1)  # (B, K*V)
+    scores, flat = best_of(total, min(search.beam, before * vocabulary))
     parents, words = flat // vocabulary, flat % vocabulary
     rows = (parents + before * torch.arange(videos, device=flat.device).unsqueeze(1)).flatten()  # (B*K,)
     attention = {

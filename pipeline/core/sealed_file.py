@@ -46,7 +46,9 @@ def read_sealed_json(path: Path, *, hint: str) -> dict[str, Any]:
     """The value without its checksum; `hint` is the command that makes the file again."""
     data = _bytes(path, hint=hint)
     _require_whole(data, path, start=JSON_START, at=len(JSON_START), hint=hint)
-    value: dict[str, Any] = json.loads(data)
+    text = data.decode(errors="surrogatepass")
+    del data  # of a large file neither bytes nor text shall be there twice
+    value: dict[str, Any] = json.loads(text)
     del value["checksum"]
     return value
 
