@@ -35,10 +35,9 @@ class SampleSearch:
         found = []
         for start in range(0, len(videos), at_once):
             chosen = videos[start : start + at_once]
-            rows = torch.arange(start, start + len(chosen), device=_device(state)).repeat_interleave(count)
-            chances = np.concatenate([self._chances(video, count) for video in chosen])  # (N, T)
-            words = self._sampled(model, select(state, rows), torch.from_numpy(chances))
-            found += [words[first : first + count] for first in range(0, len(words), count)]
+            rows = torch.arange(start, start + len(chosen), device=_device(state))
+            chances = np.stack([self._chances(video, count) for video in chosen])  # (B, S, T)
+            found += self._sampled(model, select(state, rows), torch.from_numpy(chances).to(_device(state)))
         return found
 
     def _chances(self, video: str, count: int) -> np.ndarray:
@@ -46,30 +45,33 @@ class SampleSearch:
         own = int.from_bytes(hashlib.sha256(video.encode(errors="surrogatepass")).digest()[:8])
         return np.random.default_rng([self.seed, own]).random((count, self.max_words))
 
-    def _sampled(self, model: Captioner, state: State, chances: Tensor) -> list[list[int]]:
-        """Rows (N,) of a state, word by word; captions that ended leave the batch."""
-        sentences: list[list[int]] = [[] for _ in range(len(chances))]
-        alive = torch.arange(len(chances))
-        words = torch.full((len(chances),), BOS, device=_device(state))
-        for position in range(self.max_words):
+    def _sampled(self, model: Captioner, state: State, chances: Tensor) -> list[list[list[int]]]:
+        """Word by word. Captions of a video that have said the same so far share a row; those that ended leave."""
+        videos, count, longest = chances.shape
+        sentences: list[list[int]] = [[] for _ in range(videos * count)]
+        going = torch.arange(videos * count, device=chances.device)  # numbers of captions
+        rows = going // count  # of the state, which each of them reads
+        words = torch.full((videos,), BOS, device=chances.device)
+        for position in range(longest):
             step = model.step(state, words)
-            scores = mask_special_tokens(model.logits(step.output)) / self.temperature  # (n, V)
-            words = _inverse(scores.softmax(-1), chances[alive, position].to(scores.device))
-            going = words != EOS
-            for row, word in zip(alive.tolist(), words.tolist(), strict=True):
-                if word != EOS:
-                    sentences[row].append(word)
-            if not bool(going.any()):
+            scores = mask_special_tokens(model.logits(step.output)) / self.temperature  # (R, V)
+            said = _inverse(scores.softmax(-1), rows, chances.flatten(0, 1)[going, position])
+            more = said != EOS
+            going, rows, said = going[more], rows[more], said[more]
+            for caption, word in zip(going.tolist(), said.tolist(), strict=True):
+                sentences[caption].append(word)
+            if not len(going):
                 break
-            kept = going.nonzero().squeeze(1)
-            state, words, alive = select(step.state, kept), words[kept], alive[kept.cpu()]
-        return sentences
+            different, rows = (rows * scores.shape[1] + said).unique(return_inverse=True)
+            state, words = select(step.state, different // scores.shape[1]), different % scores.shape[1]
+        return [sentences[first : first + count] for first in range(0, len(sentences), count)]
 
 
-def _inverse(probabilities: Tensor, chances: Tensor) -> Tensor:
-    """(N,) the word in whose share of [0, 1) a number lies; in float64, as the sum of many is rounded."""
-    totals = probabilities.double().cumsum(-1)  # (N, V)
-    found = torch.searchsorted(totals, (chances * totals[:, -1]).unsqueeze(1), right=True).squeeze(1)
+def _inverse(probabilities: Tensor, rows: Tensor, chances: Tensor) -> Tensor:
+    """(N,) the word of a row (R, V) in whose share of [0, 1) a number lies; in float64: sums of many are rounded."""
+    totals = probabilities.double().cumsum(-1)  # (R, V)
+    totals = totals / totals[:, -1:] + torch.arange(len(totals), device=totals.device).unsqueeze(1)  # one rising line
+    found = torch.searchsorted(totals.flatten(), rows + chances, right=True) - rows * totals.shape[1]
     return found.clamp(max=totals.shape[1] - 1)
 
 

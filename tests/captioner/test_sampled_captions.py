@@ -7,8 +7,9 @@ from collections import Counter
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
+from torch import Tensor
 
-from models.base import select
+from models.base import State, Step, select
 from pipeline.captioner.sampled_captions import SampleSearch, forced
 from pipeline.captioner.search import Search, beam_search, beam_sentences
 from pipeline.captioner.teacher_forcing import BANNED
@@ -46,6 +47,29 @@ def test_a_video_has_its_own_samples_in_any_batch(seed: int, count: int, order: 
     assert alone == [together[2]]
     assert count < 300 or other != together
     assert not {word for video in together for words in video for word in words} & {*BANNED, EOS}
+
+
+class CountedRows(Bigrams):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[int] = []
+
+    def step(self, state: State, words: Tensor) -> Step:
+        self.rows.append(len(words))
+        return super().step(state, words)
+
+
+@torch.inference_mode()
+def test_captions_that_have_said_the_same_are_computed_once() -> None:
+    model, state = CountedRows(), Bigrams().encode(tables(3, videos=2))
+    found = SampleSearch(3, seed=1).draw(model, state, ["a", "b"], count=40)
+
+    beginnings = [
+        {(video, *words[:length]) for video, said in enumerate(found) for words in said if len(words) >= length}
+        for length in range(3)
+    ]
+    assert model.rows == [len(each) for each in beginnings]
+    assert model.rows[2] < 80
 
 
 def test_a_forced_sentence_has_the_probability_and_attention_of_the_search() -> None:
