@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from experiments.folds.cross_validation import CrossValidation
 from experiments.folds.recipe import Recipe, open_model, read_recipes
 from experiments.folds.training import EpochWatch
 from pipeline.cli import main as framescribe
-from pipeline.corpus import read_corpus, read_vocabulary
+from pipeline.corpus import read_corpus, read_vocabulary, write_corpus
 from pipeline.params import load_params
 
 COLOURS = ("red", "green", "blue")
@@ -163,7 +164,7 @@ def test_systems_are_scored_on_all_clips_and_compared(
     assert "another number of folds" in capsys.readouterr().err
 
 
-def test_other_params_under_the_same_name_are_refused(
+def test_other_params_or_captions_under_the_same_name_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     enter(tmp_path, monkeypatch)
@@ -172,6 +173,12 @@ def test_other_params_under_the_same_name_are_refused(
 
     assert main(["run", "small", "--seeds", "0", "--decodings", "beam"]) != 0
     assert "give the recipe another name" in capsys.readouterr().err
+
+    Path("params.yaml").write_text(PARAMS)
+    corpus = read_corpus(Path("data/captions"))
+    write_corpus(Path("data/captions"), replace(corpus, captions={**corpus.captions, "vid1": ["a lion sleeps"]}))
+    assert main(["run", "small", "--seeds", "0", "--decodings", "beam"]) != 0
+    assert "other captions" in capsys.readouterr().err
 
 
 def test_a_run_goes_on_from_that_of_its_own_fold_and_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
