@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments.folds.decoding import FoldSentences
@@ -26,6 +26,7 @@ class CrossValidation:
     sources: Mapping[str, str]  # clip -> source film
     folds: Sequence[Fold]
     results: Path
+    _written: set[Path] = field(default_factory=set, repr=False, compare=False)  # folders of captions
 
     @classmethod
     def of(cls, params: Params, *, results: Path, folds: int, seed: int) -> CrossValidation:
@@ -89,9 +90,11 @@ class CrossValidation:
             yield from (each for each in self.sentences(recipe, seeds, name, caption) if not each.is_done())
 
     def _captions(self, fold: int, min_count: int) -> Path:
+        """Written anew by every start, to the same bytes unless the captions are others now: then `is_done` refuses."""
         folder = self.results / "captions" / f"fold{fold}-{min_count}"
-        if not (folder / "vocabulary.json").is_file():
+        if folder not in self._written:
             write_fold(folder, self.corpus, self.folds[fold], min_count=min_count)
+            self._written.add(folder)
         return folder
 
 

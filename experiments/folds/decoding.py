@@ -45,7 +45,7 @@ class FoldSentences:
 
     def is_done(self) -> bool:
         """Of models that are no longer these, or of another setting, they are made again: that takes a minute."""
-        if not (self.path.is_file() and all((run.folder / "run.json").is_file() for run in self.runs)):
+        if not (self.path.is_file() and all(run.weights.is_file() for run in self.runs)):
             return False
         return read_sealed_json(self.path, hint=f"remove {self.path}")["decided_by"] == self._decided_by()
 
@@ -67,7 +67,7 @@ class FoldSentences:
         write_sealed_json(self.path, {"decided_by": self._decided_by(), "sentences": sentences})
 
     def _decided_by(self) -> dict[str, object]:
-        weights = [file_sha256(run.folder / "model.safetensors") for run in self.runs]
+        weights = [file_sha256(run.weights) for run in self.runs]
         captions = file_sha256(self.runs[0].captions / "captions.json")
         return {"caption": self.caption.deciding, "weights": weights, "captions": captions}
 

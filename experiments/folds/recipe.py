@@ -28,10 +28,9 @@ class Recipe:
     assemble: Assemble
     train: Train
 
-    def trainer(self, captions: Path, *, fold: int, seed: int) -> Trainer:
-        """The project's own loop. A run that this one starts from is that of the same fold and seed."""
-        start = run_name(self.train.start_from, fold, seed) if self.train.start_from else ""
-        run = self.train.model_copy(update={"seed": seed, "start_from": start})
+    def trainer(self, captions: Path, *, seed: int, start_from: str) -> Trainer:
+        """The project's own loop."""
+        run = self.train.model_copy(update={"seed": seed, "start_from": start_from})
         if self.train.model == PEER:
             return _peer_trainer(run, captions, max_words=self.assemble.max_words)
         return prepare(run, captions=captions, max_words=self.assemble.max_words, device="cpu")
@@ -57,10 +56,6 @@ def read_decodings(caption: Caption) -> dict[str, Caption]:
     """The section `caption` of params.yaml as each way to decode changes it; of no split, for a fold has its own."""
     entries: Mapping[str, Mapping[str, Any]] = read_yaml(FILE)["decodings"]
     return {name: Caption.model_validate({**caption.model_dump(), **entry}) for name, entry in entries.items()}
-
-
-def run_name(recipe: str, fold: int, seed: int) -> str:
-    return f"{recipe}-fold{fold}-{seed}"
 
 
 def open_model(folder: Path) -> OpenModel:

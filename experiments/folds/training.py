@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.folds.recipe import Recipe, run_name
+from experiments.folds.recipe import Recipe
 from experiments.seeds import captions_an_epoch
 from pipeline.core import SILENT, InputError, Progress, file_sha256, read_sealed_json, write_sealed_json
 from pipeline.training import publish_run
@@ -26,20 +26,29 @@ class FoldRun:
     results: Path
 
     @property
+    def name(self) -> str:
+        return self._named(self.recipe.name)
+
+    @property
     def folder(self) -> Path:
-        return RUNS / run_name(self.recipe.name, self.fold, self.seed)
+        """Beside the runs of another cross-validation, which may have seen what this fold holds out."""
+        return RUNS / f"{self.results.name}-{self.name}"
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / "model.safetensors"
 
     @property
     def record(self) -> Path:
-        return self.results / "trained" / f"{self.folder.name}.json"
+        return self.results / "trained" / f"{self.name}.json"
 
     @property
     def seconds(self) -> Path:
-        return self.results / "seconds" / f"{self.folder.name}.json"
+        return self.results / "seconds" / f"{self.name}.json"
 
     def is_done(self) -> bool:
         """Trained by these very params on these very captions; what others left there is refused, not replaced."""
-        if not (self.record.is_file() and (self.folder / "run.json").is_file()):
+        if not (self.record.is_file() and self.weights.is_file()):
             return False
         known = read_sealed_json(self.record, hint=f"remove {self.record} to train it again")
         if known["decided_by"] != self._decided_by():
@@ -47,10 +56,18 @@ class FoldRun:
                 f"{self.record} is of other params or other captions than {self.recipe.name} has now",
                 hint=f"give the recipe another name, or remove {self.record} to train it again",
             )
+        if known["weights_sha256"] != file_sha256(self.weights):
+            raise InputError(
+                f"{self.weights} is not what {self.record} tells of: its model may have seen what the fold holds out",
+                hint=f"remove {self.record} to train it again",
+            )
         return True
 
     def train(self, progress: Progress = SILENT) -> None:
-        trainer = self.recipe.trainer(self.captions, fold=self.fold, seed=self.seed)
+        """A run that this one starts from is that of the same fold and seed."""
+        before = self.recipe.train.start_from
+        start_from = f"{self.results.name}-{self._named(before)}" if before else ""
+        trainer = self.recipe.trainer(self.captions, seed=self.seed, start_from=start_from)
         history = trainer.run(EpochWatch(self.seconds, progress))
         publish_run(self.folder, self.folder.name, trainer, history)
         stages = self.recipe.train.stages
@@ -61,8 +78,12 @@ class FoldRun:
             "best_epoch": history.best.epoch,
             "curve": [asdict(line) for line in history.epochs],
             "decided_by": self._decided_by(),
+            "weights_sha256": file_sha256(self.weights),
         }
         write_sealed_json(self.record, facts)
+
+    def _named(self, recipe: str) -> str:
+        return f"{recipe}-fold{self.fold}-{self.seed}"
 
     def _decided_by(self) -> dict[str, Any]:
         captions = {name: file_sha256(self.captions / name) for name in ("captions.json", "vocabulary.json")}

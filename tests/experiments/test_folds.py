@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from experiments.folds.cross_validation import CrossValidation
 from experiments.folds.recipe import Recipe, open_model, read_recipes
 from experiments.folds.training import EpochWatch
 from pipeline.cli import main as framescribe
-from pipeline.corpus import read_corpus, read_vocabulary
+from pipeline.corpus import read_corpus, read_vocabulary, write_corpus
 from pipeline.params import load_params
 
 COLOURS = ("red", "green", "blue")
@@ -31,6 +32,12 @@ train:
     learning_rate: 0.03
     epochs: 4
     patience: 4
+  onward:
+    model: soft_attention
+    start_from: small
+    features: {appearance: vgg16}
+    options: {hidden_size: 16, word_size: 8, attention_size: 8}
+    epochs: 1
 caption: {beam: 2, max_words: 6, split: val}
 """
 CLIPS = [*range(1, 25), *range(1201, 1207)]
@@ -79,16 +86,16 @@ def validation() -> CrossValidation:
 def test_what_a_fold_holds_out_has_no_part_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other captions of its held-out clips change no sentence of a fold, and a fold's files have none of them."""
     enter(tmp_path / "one", monkeypatch)
-    run("small", "--seeds", "0")
+    run("small", "--seeds", "0", "--decodings", "beam", "neighbours")
     before, fold = written("sentences/*-fold0-*"), validation().folds[0]
     seen = read_corpus(Path("folds/captions/fold0-1"))
     words = read_vocabulary(Path("folds/captions/fold0-1/vocabulary.json")).words
 
     enter(tmp_path / "other", monkeypatch, changed=fold.held_out)
-    run("small", "--seeds", "0")
+    run("small", "--seeds", "0", "--decodings", "beam", "neighbours")
 
     assert written("sentences/*-fold0-*") == before
-    assert len(before) == 3
+    assert len(before) == 2
     assert seen.captions.keys() == {*fold.train, *fold.val}
     assert {word for word in words if word.startswith("own")} == {
         f"own{clip.removeprefix('vid')}" for clip in fold.train
@@ -147,13 +154,17 @@ def test_systems_are_scored_on_all_clips_and_compared(
     expected = shown["systems"]["small.neighbours"]["scores"]["CIDEr-D"][0] - score
     assert gap["difference"] == pytest.approx(expected, abs=2e-4)
 
+    weights = {path: path.read_bytes() for path in Path("runs").rglob("*.safetensors")}
+    run("small", "--seeds", "0", "--decodings", "beam", "--folds", "2", "--results", "others")
+    assert {path: path.read_bytes() for path in weights} == weights  # models of other folds may have seen other clips
+
     assert main(["compare", "small.beam", "small.nobody"]) != 0
     assert "no system 'small.nobody' has a sentence for every clip" in capsys.readouterr().err
     assert main(["show", "--folds", "2"]) != 0
     assert "another number of folds" in capsys.readouterr().err
 
 
-def test_other_params_under_the_same_name_are_refused(
+def test_other_params_or_captions_under_the_same_name_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     enter(tmp_path, monkeypatch)
@@ -162,6 +173,32 @@ def test_other_params_under_the_same_name_are_refused(
 
     assert main(["run", "small", "--seeds", "0", "--decodings", "beam"]) != 0
     assert "give the recipe another name" in capsys.readouterr().err
+
+    Path("params.yaml").write_text(PARAMS)
+    corpus = read_corpus(Path("data/captions"))
+    write_corpus(Path("data/captions"), replace(corpus, captions={**corpus.captions, "vid1": ["a lion sleeps"]}))
+    assert main(["run", "small", "--seeds", "0", "--decodings", "beam"]) != 0
+    assert "other captions" in capsys.readouterr().err
+
+
+def test_a_run_goes_on_from_that_of_its_own_fold_and_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter(tmp_path, monkeypatch)
+    run("small", "onward", "--seeds", "1", "--decodings", "beam")
+
+    records = [json.loads(path.read_text()) for path in sorted(Path("runs").glob("*onward*/run.json"))]
+    assert [record["params"]["start_from"] for record in records] == [f"folds-small-fold{fold}-1" for fold in range(3)]
+
+
+def test_weights_of_others_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    enter(tmp_path, monkeypatch)
+    run("small", "--seeds", "0", "--decodings", "beam")
+    mine, others = (Path(f"runs/folds-small-fold{fold}-0/model.safetensors") for fold in range(2))
+    mine.write_bytes(others.read_bytes())
+
+    assert main(["run", "small", "--seeds", "0", "--decodings", "beam"]) != 0
+    assert "its model may have seen what the fold holds out" in capsys.readouterr().err
 
 
 def test_the_peer_goes_through_the_same_folds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

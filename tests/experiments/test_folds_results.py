@@ -33,7 +33,7 @@ def test_every_clip_has_one_sentence_of_each_system_that_the_page_tells_of() -> 
         assert f"| {100 * facts['scores']['CIDEr-D'][0]:.1f} |" in page, name
 
 
-def test_every_fold_was_trained_on_its_own_clips_alone() -> None:
+def test_a_fold_speaks_of_what_it_holds_out_alone() -> None:
     for path in sorted((KEPT / "sentences").glob("*-fold*.json")):
         fold = kept_validation().folds[int(path.name.partition("-fold")[2][0])]
         said = read_sealed_json(path, hint="")["sentences"]
