@@ -59,7 +59,7 @@ class ClipJob:
             self.problem = told["problem"] | advice(told["problem"]["reason"])
             return
         places = {(stage.run, stage.name): place for place, stage in enumerate(self.stages)}
-        place = places.get((told.get("run"), told.get("stage")))
+        place = places.get((told.get("run", ""), told.get("stage", "")))
         if place is not None:
             self._reach(place)
             self.stages[place].done, self.stages[place].total = told["done"], told["total"]
