@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pipeline.predictions import read_run_predictions
 CLIPS = 20  # of a page
 HEADLINE = "CIDEr-D"
 SAID_BY = ("anyone", "people", "runs")
+BETWEEN_WORDS = re.compile(r"[^\w']+")
 ENDINGS_OF_OTHERS = (".origin.json",)
 
 
@@ -105,7 +107,7 @@ class Library:
 
 
 def _searched(text: str) -> str:
-    return " " + " ".join("".join(char if char.isalnum() or char == "'" else " " for char in text.casefold()).split())
+    return " " + BETWEEN_WORDS.sub(" ", text.casefold()).strip()
 
 
 def prediction_names(places: CaptionFiles = CaptionFiles()) -> list[str]:  # noqa: B008 - frozen

@@ -28,6 +28,8 @@ const showProblem = (problem) => {
 let said = "";
 const show = (job) => {
   const state = stateOf(job), going = ["waiting", "running"].includes(job.state);
+  if (!said) find("progress").open = going;  // who comes when all is over wants the result
+  find("took").textContent = `(${draw.seconds(job.stages.reduce((sum, stage) => sum + (stage.seconds || 0), 0))})`;
   if (state !== said) find("state").textContent = said = state;  // a screen reader reads every change
   find("stages").replaceChildren(...job.stages.map((stage) => row(stage, job.runs.length > 1)));
   find("cancel").hidden = !going;

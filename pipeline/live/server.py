@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import uvicorn
@@ -35,15 +36,18 @@ class Address:
         for file in (self.certificate, self.key):
             if file is not None and not file.is_file():
                 raise InputError(f"there is no file '{file}'", hint="framescribe cluster certs makes certificates")
-        if self.certificate is None and not self._is_loopback():
+        if self.certificate is None and not self._address.is_loopback:
             raise UsageError(
                 f"--host {self.host} would show this project to others unencrypted",
                 hint="give --certificate and --key, or tunnel: ssh -L 8000:127.0.0.1:8000 THIS_MACHINE",
             )
+        if self._address.is_unspecified and not self.name:
+            raise UsageError(f"--host {self.host} is no name that a browser can ask for", hint="give --name as well")
 
-    def _is_loopback(self) -> bool:
+    @property
+    def _address(self) -> IPv4Address | IPv6Address:
         try:
-            return ip_address(self.host).is_loopback
+            return ip_address(self.host)
         except ValueError:
             raise UsageError(f"--host takes an address such as {LOOPBACK}, not '{self.host}'") from None
 
@@ -51,7 +55,7 @@ class Address:
         """Every name under which a browser may ask, the one to print first."""
         names = [f"[{self.host}]" if ":" in self.host else self.host]
         names = [self.name, *names] if self.name else names
-        if self._is_loopback():
+        if self._address.is_loopback:
             names.append("localhost")
         scheme, usual = ("https", 443) if self.certificate else ("http", 80)
         return [f"{scheme}://{name}" if port == usual else f"{scheme}://{name}:{port}" for name in names]
@@ -60,6 +64,8 @@ class Address:
 def serve_project(address: Address, *, device: str, console: Console) -> None:
     """Until Ctrl-C, or a signal to end."""
     address.require_safe()
+    if not console.talks:
+        raise UsageError("the link is all that `serve` prints, and --quiet or --json would hide it")
     signal.signal(signal.SIGTERM, _stop)
     with _bound(address) as listening, opened_project(device=device, console=console) as project:
         port = listening.getsockname()[1]
@@ -67,6 +73,7 @@ def serve_project(address: Address, *, device: str, console: Console) -> None:
         server = uvicorn.Server(_config(address, make_app(project, keys=keys)))
         console.say(f"open: {keys.origins[0]}{ENTER}?token={keys.token}")
         console.say("it opens once, for one browser; Ctrl-C stops the server")
+        sys.stdout.flush()  # who reads it by a pipe waits for it
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
     console.say("stopped; nothing is left behind")

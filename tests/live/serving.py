@@ -6,13 +6,14 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -28,6 +29,7 @@ class Served:
     process: subprocess.Popen[str]
     link: str  # with the token, which opens once
     cookie: str = ""
+    cookie_told: str = ""  # as it was set
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -36,19 +38,23 @@ class Served:
 
     @property
     def address(self) -> str:
-        return f"http://{self.host}"
+        return f"{urlsplit(self.link).scheme}://{self.host}"
 
     def enter(self) -> None:
         """Use the link up, and keep the cookie."""
         parts = urlsplit(self.link)
         answer = self.ask(f"{parts.path}?{parts.query}")
         assert answer.status == 200, answer.body
-        self.cookie = answer.headers["set-cookie"].split(";")[0]
+        self.cookie_told = answer.headers["set-cookie"]
+        self.cookie = self.cookie_told.split(";")[0]
 
     def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         """As our own page asks; `headers` replace, and None leaves one out."""
         own = {"Host": self.host, "Cookie": self.cookie, "Origin": self.address} | (headers or {})
-        connection = HTTPConnection(self.host, timeout=60)
+        secret = ssl._create_unverified_context() if self.address.startswith("https") else None  # noqa: S323
+        connection = (
+            HTTPSConnection(self.host, timeout=60, context=secret) if secret else HTTPConnection(self.host, timeout=60)
+        )
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in own.items():
@@ -78,11 +84,12 @@ class Answer:
 
 
 @contextmanager
-def serving(root: Path, *options: str, **environment: str) -> Iterator[Served]:
-    """`framescribe serve` in `root`, until the block ends; it must then stop by Ctrl-C and leave its folder clean."""
+def serving(root: Path, *options: str, program: Sequence[str] = PROGRAM, **environment: str) -> Iterator[Served]:
+    """`framescribe serve` in `root`, until the block ends, which is Ctrl-C for it."""
     changed = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment
+    changed.pop("PYTHONUNBUFFERED", None)
     process = subprocess.Popen(
-        [*PROGRAM, *options],
+        [*program, *options],
         cwd=root,
         env=changed,
         stdout=subprocess.PIPE,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
+from pipeline.cli import main
 from tests.live.serving import Served, serving
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - with a certificate, or refused
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +38,6 @@ def test_the_link_opens_once(server: Served) -> None:
 
 @pytest.mark.parametrize("token", ["", "x", "é", "0" * 5000])
 def test_a_wrong_token_opens_nothing(server: Served, token: str) -> None:
-    from urllib.parse import quote
-
     answer = server.ask(f"/enter?token={quote(token)}", headers={"Cookie": ""})
 
     assert answer.status == 401
@@ -97,6 +101,65 @@ def test_no_path_leads_out(server: Served, name: str) -> None:
     assert answer.status in (403, 404)
     assert b"import" not in answer.body
     assert b"root:" not in answer.body
+
+
+def test_a_port_that_is_taken_is_told(server: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--port", server.host.split(":")[1]]) == 3
+    assert "cannot be listened on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--host", EVERYWHERE], "unencrypted"),
+        (["--host", "example.org"], "takes an address"),
+        (["--certificate", "x.pem"], "come together"),
+        (["--json"], "would hide it"),
+    ],
+)
+def test_what_would_not_be_safe_does_not_start(
+    options: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *options]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_another_address_is_encrypted(tmp_path: Path) -> None:
+    """Everything as before, under its name alone, with a cookie that never travels in the clear."""
+    pytest.importorskip("cryptography")
+    certificates = tmp_path / "certs"
+    assert main(["cluster", "certs", "--out", str(certificates), "--quiet"]) == 0
+    files = ["--certificate", str(certificates / "scheduler.pem"), "--key", str(certificates / "scheduler-key.pem")]
+    with serving(tmp_path, "--host", EVERYWHERE, "--name", "localhost", *files) as served:
+        assert served.address.startswith("https://localhost:")
+        served.enter()
+        answer = served.ask("/caption")
+        other = served.ask("/caption", headers={"Host": served.host.replace("localhost", "127.0.0.1")})
+
+    assert (answer.status, other.status) == (200, 403)
+    assert "secure" in served.cookie_told.lower()
+
+
+@pytest.mark.slow
+def test_headers_that_drip_are_given_up(server: Served) -> None:
+    """A byte a second keeps a connection busy, and only for so long."""
+    host, port = server.host.split(":")
+    with socket.create_connection((host, int(port))) as dripping:
+        dripping.settimeout(1)
+        last = time.monotonic() + 120
+        while is_open(dripping):
+            assert time.monotonic() < last
+
+
+def is_open(connection: socket.socket) -> bool:
+    """After a byte more, and a second for the answer."""
+    try:
+        connection.sendall(b"G")
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return True
+    except ConnectionError:
+        return False
 
 
 def test_it_stops_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from urllib.parse import quote
 import pytest
 
 from pipeline.cli import main
+from pipeline.core import REASONS
+from pipeline.live.advice import advice
 from tests import clips
 from tests.live.serving import Served, descendants, uploaded, waited
 from tests.live.trained import RUNS
@@ -86,6 +88,10 @@ def test_a_bad_file_has_its_reason(captioning: Served, data: bytes, reason: str)
     assert facts["problem"]["reason"] == (reason or "not-a-video")
     assert facts["problem"]["advice"]
     assert facts["problem"]["meaning"]
+
+
+def test_every_reason_has_a_next_step() -> None:
+    assert {reason: advice(reason)["advice"] for reason in REASONS if not advice(reason)["advice"]} == {}
 
 
 def test_a_bomb_is_refused(captioning: Served, tmp_path: Path) -> None:
