@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ NOT_RUN = {
     r"s3://|AWS_|FRAMESCRIBE_CACHE|--profile scheduler|^pip ": "an object store; tests/remote has one on this machine",
     r"experiments\.(mechanisms|seeds) ": "hours",
     r"experiments/language/msvd|vgg16|^framescribe train soft_attention &&": "MSVD; journeys/test_own_features.py",
+    r"vatex_released": "a run on features of others; journeys/test_own_features.py",
     r"compare --votes": "what two people said; tests/evaluation/test_votes.py",
     r"weights import (c3d|transformers:mine)": "files of hundreds of megabytes; tests/weights",
     r"^framescribe extractors add transformers:|extractors add yolo": "weights that are fetched before",
@@ -48,8 +50,7 @@ FILLED_IN = {
     "DIR --annotations PATH": "data/demo/videos --annotations data/demo/annotations.json",
     "vatex_temporal_rl": "mean_pool",
     "vatex_spatial_rl": "soft_attention",
-    "vatex_released": "released",
-    "dualafr_soft dualafr_soft_1 ... dualafr_soft_9": "soft_attention soft_attention",
+    "dualafr_soft dualafr_soft_1 ... dualafr_soft_9": "soft_attention all_senses",
     "dualafr_soft": "soft_attention",
     "compare A B": "compare mean_pool soft_attention",
 }
@@ -149,6 +150,10 @@ def write_what_pages_speak_of(folder: Path) -> None:
     (folder / "annotations.json").write_text(json.dumps({"videos": videos, "sentences": sentences}))
     said = json.loads((folder / "predictions/mean_pool.json").read_text())["predictions"]
     (folder / "said.json").write_text(json.dumps({id_: each["caption"] for id_, each in said.items()}))
+    whole = json.loads((folder / "data/demo/annotations.json").read_text())
+    part = {key: [each for each in whole[key] if each["video_id"] in said] for key in ("videos", "sentences")}
+    with zipfile.ZipFile(folder / "test_videodatainfo.json.zip", "w") as archive:
+        archive.writestr("test_videodatainfo.json", json.dumps(part))
     (folder / "my-cluster.yaml").write_text((ROOT / "tests/one_worker.yaml").read_text())
     (folder / "released").mkdir()
     for path in (folder / "data/demo/videos").iterdir():
