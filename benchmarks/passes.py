@@ -2,7 +2,7 @@
 
     python benchmarks/passes.py [--clips 24]
 
-The stages `decode` and `extract` run as in dvc.yaml, on clips of the demo set and with the entries of params.yaml, whose
+The stages `decode` and `extract` run as in dvc.yaml, on clips of the demo set, with the entries of params.yaml, whose
 weights are random here: which frames are decoded does not depend on them. Children count every frame that a decoder
 gives (benchmarks/children/counting.py). The sound is decoded without the picture and is in no number.
 """
