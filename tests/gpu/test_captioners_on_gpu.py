@@ -11,13 +11,14 @@ import torch
 from models.base import Captioner, Features, Modality
 from models.parts.ensemble import Ensemble, joined
 from pipeline.captioner.batches import CaptionBatch
-from pipeline.captioner.build_model import known_models
+from pipeline.captioner.build_model import inputs_of, known_models
 from pipeline.captioner.search import Search, search_readings
 from pipeline.captioner.teacher_forcing import make_loss_context
 from pipeline.captioning.reranker import RerankerSettings, train_reranker
 from pipeline.corpus.corpus import Corpus
 from pipeline.corpus.vocabulary import SPECIALS, Vocabulary
 from pipeline.params.train import Schedule
+from pipeline.training.regularisation import regularised
 from pipeline.training.rewards import Rewards
 from pipeline.training.schedules import make_optimizer
 from pipeline.training.self_critical import draw_captions, judge_captions, self_critical_loss
@@ -107,6 +108,19 @@ def test_ensemble() -> None:
         found = search_readings(together, given, Search(3, 3), videos=VIDEOS, first_reading=True)
 
     assert len(found) == len(VIDEOS)
+
+
+def test_regularisation() -> None:
+    inputs = inputs_of("transformer")
+    stage = Schedule(feature_dropout=0.1, slot_dropout=0.2, frame_dropout=0.3)
+    with simulated_gpu():
+        model, given = build("transformer").to(GPU).train(), features("transformer", GPU)
+        left = regularised(given, stage, inputs)
+        with torch.autocast(GPU, torch.bfloat16):
+            loss = model.loss(make_loss_context(model, left, captions(), tables={}, pairs=COUNT, word_dropout=0.1))
+
+    assert {each.values.device.type for each in left.values()} == {"cuda"}
+    assert loss.device.type == "cuda"
 
 
 @dataclass(frozen=True)
