@@ -51,6 +51,7 @@ def show_videos(request: Request) -> Response:
         request,
         "store.html",
         store=name,
+        untrained=store.untrained,
         shown=shown,
         q=text,
         state=state if state in STATES else "all",
@@ -67,6 +68,7 @@ def show_rows(request: Request) -> Response:
     name, output = store.folder.name, query.get("output", "")
     others = [each for each in store_names() if each != name]
     facts: dict[str, Any] = {"store": name, "video": video, "stores": others, "clip": read_library().clip(video)}
+    facts["untrained"] = store.untrained
     facts["player"] = address(PLAYER, video=video) if _is_played(video) else ""
     facts["other_store"] = lambda other: address(ROWS, store=other, video=video)
     if store.state(video) == "failed":

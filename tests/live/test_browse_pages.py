@@ -60,6 +60,7 @@ def test_stores_lead_to_videos_and_these_to_rows(browsed: Served) -> None:
     assert "&lt;script&gt;" in failed
     rows = page_of(browsed, PAGES["rows"])
     assert rows.count("<rect") == 6
+    assert "random weights" in rows  # an untrained network is called untrained
     assert "a woman cooks in the park" in rows
     assert "crash: the decoder died" in page_of(browsed, PAGES["failed"])
 
