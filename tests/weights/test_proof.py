@@ -27,6 +27,19 @@ def test_the_real_weights_are_known_tensor_by_tensor(name: str) -> None:
     assert not prove_tensors(name, state | {key: state[key] * 1.001}, folder=folder).holds
 
 
+@pytest.mark.parametrize(
+    ("name", "file"), [("raft_small_chairs_v1", "raft-small.pth"), ("vggish_pca", "vggish_pca_params.npz")]
+)
+def test_the_authors_own_files_become_the_known_tensors(name: str, file: str, tmp_path: Path) -> None:
+    if not (published_here := ROOT.parent / "shared/data/weights" / file).is_file():
+        pytest.skip(f"{file} is not part of the project")
+    import_bytes(name, published_here.read_bytes(), file_name=file, folder=tmp_path)
+
+    assert verify(name, folder=tmp_path) == "present"
+    state = load_weights(name, folder=tmp_path)
+    assert prove_tensors(name, state, folder=tmp_path) == (True, "published (tensor by tensor)")
+
+
 def test_of_a_bundle_every_part_is_proven_and_what_is_gone_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
