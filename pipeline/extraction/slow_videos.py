@@ -13,6 +13,8 @@ SLOW = 5.0  # frames a second; networks and papers' settings are for 24 to 30
 
 def slow_video_warning(name: str, sampling: Sampling, rows: Iterable[VideoRow]) -> str:
     """What the sampling of the extractor `name` takes of slow clips; nothing where it does what one expects."""
+    if not _effect(sampling, min(SLOW, sampling.fps or SLOW) / 2):
+        return ""  # whatever the rate
     count, slow = 0, list[tuple[float, str]]()
     for row in rows:
         count += 1

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from pipeline.core import DamageError, InputError
 from pipeline.index.index_lines import AGAIN, VideoRow, parse_line
+
+LATEST = 512  # rows that stay parsed: those of a shard are asked for several times
 
 
 class StoredRows(Mapping[str, VideoRow]):
@@ -30,8 +33,12 @@ class StoredRows(Mapping[str, VideoRow]):
             self.numbers[row.id] = number
             self._starts.append(self._starts[-1] + len(line))
             self.first_frames.append(self.first_frames[-1] + row.frames)
+        self._parsed = lru_cache(maxsize=LATEST)(self._read)
 
     def __getitem__(self, video_id: str) -> VideoRow:
+        return self._parsed(video_id)
+
+    def _read(self, video_id: str) -> VideoRow:
         number = self.numbers[video_id]
         start, end = self._starts[number : number + 2]
         return self._row(os.pread(self._file.fileno(), end - start, start), number)
