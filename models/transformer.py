@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from models.base import Captioner, Features, Input, Modality, State, Step
 from models.parts.layers import as_regions, real_regions
-from models.parts.transformer import DecoderLayer, EncoderLayer, positions
+from models.parts.transformer_layers import DecoderLayer, EncoderLayer, positions
 
 NOTHING = "nothing"  # what a word looks at that needs no video
 
