@@ -56,7 +56,8 @@ class ClipJob:
     def heard(self, told: Mapping[str, Any]) -> None:
         """A message of the process: a stage that began or went on, or why there is no sentence."""
         if "problem" in told:
-            self.problem = told["problem"] | advice(told["problem"]["reason"])
+            message = told["problem"]["message"].replace(str(self.video), self.title)  # nobody chose that path
+            self.problem = told["problem"] | {"message": message} | advice(told["problem"]["reason"])
             return
         places = {(stage.run, stage.name): place for place, stage in enumerate(self.stages)}
         place = places.get((told.get("run", ""), told.get("stage", "")))

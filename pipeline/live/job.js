@@ -46,7 +46,11 @@ const look = async () => {
   }
   document.documentElement.dataset.ready = job.state;
 };
-const lost = (error) => { find("state").textContent = `The server does not answer: ${error.message}`; };
+// A busy machine answers late; a server that has stopped may be started again, and then says that it knows no such clip.
+const lost = (error) => {
+  find("state").textContent = said = `The server does not answer: ${error.message}`;
+  setTimeout(() => look().catch(lost), 2000);
+};
 
 find("cancel").addEventListener("click", async () => { show(await send(`${base}/cancel`, {})); find("state").focus(); });
 look().catch(lost);

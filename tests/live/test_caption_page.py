@@ -92,7 +92,8 @@ def test_a_good_clip_gets_its_sentence(page: Any, trained: Path) -> None:
 def test_a_word_shows_where_it_looked(page: Any, trained: Path) -> None:
     give(page, trained / "videos/blue.mp4")
     page.wait_for_selector(DONE)
-    page.wait_for_function("document.querySelector('video').readyState >= 1")
+    while not page.evaluate("document.querySelector('video').readyState"):
+        page.wait_for_timeout(50)
     word = page.locator(".word").nth(1)
     word.click()
 

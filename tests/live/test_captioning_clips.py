@@ -88,6 +88,8 @@ def test_a_bad_file_has_its_reason(captioning: Served, data: bytes, reason: str)
     assert facts["problem"]["reason"] == (reason or "not-a-video")
     assert facts["problem"]["advice"]
     assert facts["problem"]["meaning"]
+    assert "clip.mp4" in facts["problem"]["message"]
+    assert "/clips/" not in facts["problem"]["message"]  # where it lies is our own business
 
 
 def test_every_reason_has_a_next_step() -> None:
