@@ -31,6 +31,9 @@ class CaptionFiles:
     evaluation: Path = Path("evaluation")
 
 
+HERE = CaptionFiles()
+
+
 @dataclass(frozen=True)
 class Said:
     run: str
@@ -110,12 +113,12 @@ def _searched(text: str) -> str:
     return " " + BETWEEN_WORDS.sub(" ", text.casefold()).strip()
 
 
-def prediction_names(places: CaptionFiles = CaptionFiles()) -> list[str]:  # noqa: B008 - frozen
+def prediction_names(places: CaptionFiles = HERE) -> list[str]:
     files = places.predictions.glob("*.json")
     return sorted(path.stem for path in files if not path.name.endswith(ENDINGS_OF_OTHERS))
 
 
-def read_library(places: CaptionFiles = CaptionFiles()) -> Library:  # noqa: B008 - frozen
+def read_library(places: CaptionFiles = HERE) -> Library:
     """Everything that is there by now; what cannot be read is told, and costs itself alone."""
     names = prediction_names(places)
     files = [places.captions / "captions.json"]

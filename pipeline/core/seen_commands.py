@@ -5,12 +5,15 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from pipeline.core.atomic import ABANDONED, is_running
 from pipeline.core.command_progress import COMMANDS, Bar
-from pipeline.core.errors import FramescribeError
+from pipeline.core.errors import DamageError, FramescribeError
 from pipeline.core.process_mark import number_space, process_mark
 from pipeline.core.sealed_file import read_sealed_json
 
@@ -19,12 +22,14 @@ HINT = "remove it: nothing depends on it"
 
 @dataclass(frozen=True, kw_only=True)
 class SeenCommand:
+    __pydantic_config__ = ConfigDict(allow_inf_nan=False)
+
     name: str  # of its file, by which it is known
     command: str
     state: str  # "running" | "elsewhere" | "done" | "failed" | "stopped" | "killed" | "damaged"
     problem: str = ""
     host: str = ""
-    pid: int = 0
+    pid: Annotated[int, Field(ge=0, lt=2**31)] = 0
     began: float = 0.0  # seconds since 1970, as `told`: when it wrote last
     told: float = 0.0
     bars: tuple[Bar, ...] = ()
@@ -55,10 +60,12 @@ def read_commands(folder: Path = COMMANDS, *, count: int = 20) -> list[SeenComma
 
 def read_command(path: Path) -> SeenCommand:
     facts = read_sealed_json(path, hint=HINT)
-    bars = tuple(Bar(**bar) for bar in facts.pop("bars"))
-    process, state = facts.pop("process"), facts.pop("state")
-    seen = SeenCommand(name=path.stem, state=state, bars=bars, **facts)
-    return seen if state != "running" else SeenCommand(**{**vars(seen), "state": _state(seen, process)})
+    process = str(facts.pop("process", ""))
+    try:
+        seen = TypeAdapter(SeenCommand).validate_python({"name": path.stem, **facts})
+    except ValidationError as error:
+        raise DamageError(f"{path} does not tell of a command: {error.errors()[0]['msg']}", hint=HINT) from error
+    return replace(seen, state=_state(seen, process)) if seen.state == "running" else seen
 
 
 def _seen_or_damaged(path: Path) -> SeenCommand:

@@ -6,7 +6,7 @@ const tell = (text) => place.replaceChildren(Object.assign(document.createElemen
 // By fetch: a form of a page without a referrer does not say which page it is from, and is refused.
 const post = async (address, body, then) => {
   try {
-    const answer = await fetch(address, { method: "POST", body, headers: { accept: "text/html;q=0.5, application/json" } });
+    const answer = await fetch(address, { method: "POST", body, headers: { accept: "application/json" } });
     if (answer.ok) await then(answer);
     else tell((await answer.json()).error);
   } catch {

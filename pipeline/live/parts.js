@@ -6,7 +6,7 @@ const parsed = (text) => new DOMParser().parseFromString(text, "text/html").body
 const fill = async (place) => {
   let found, good = false;
   try {
-    const answer = await fetch(place.dataset.part, { headers: { accept: "application/json, text/html;q=0.5" } });
+    const answer = await fetch(place.dataset.part, { headers: { accept: "application/json" } });
     const text = await answer.text();
     good = answer.ok;
     found = good ? text : JSON.parse(text).error;
@@ -15,20 +15,23 @@ const fill = async (place) => {
   }
   if (place.dataset.shown === found) return;
   place.dataset.shown = found;
-  if (good) renew(place, parsed(found));
-  else if (!place.dataset.every) place.replaceChildren(Object.assign(document.createElement("p"), { textContent: found }));
-  else place.dataset.problem = found;
+  if (good) renewChildren(place, parsed(found));
+  else place.replaceChildren(Object.assign(document.createElement("p"), { textContent: found }));
   place.removeAttribute("aria-busy");
 };
 
-// Nodes that are the same stay: what has the focus or is scrolled keeps it.
-const renew = (place, fresh) => {
-  delete place.dataset.problem;
-  const [old, now] = [[...place.children], [...fresh.children]];
-  now.forEach((node, number) => {
-    if (number >= old.length) place.append(node);
-    else if (!old[number].isEqualNode(node)) old[number].replaceWith(node);
-  });
+// What is the same stays, down to the words: what has the focus or is scrolled keeps it.
+const renew = (old, now) => {
+  if (old.isEqualNode(now)) return;
+  if (old.nodeName !== now.nodeName || !(old instanceof Element)) { old.replaceWith(now); return; }
+  for (const name of old.getAttributeNames()) if (!now.hasAttribute(name)) old.removeAttribute(name);
+  for (const name of now.getAttributeNames()) old.setAttribute(name, now.getAttribute(name));
+  renewChildren(old, now);
+};
+
+const renewChildren = (place, fresh) => {
+  const [old, now] = [[...place.childNodes], [...fresh.childNodes]];
+  now.forEach((node, number) => (number < old.length ? renew(old[number], node) : place.append(node)));
   old.slice(now.length).forEach((node) => node.remove());
 };
 

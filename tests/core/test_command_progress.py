@@ -177,6 +177,19 @@ def test_a_damaged_file_is_told_and_hides_no_other(project: Path) -> None:
     assert "checksum does not fit" in damaged.problem
 
 
+@pytest.mark.parametrize(
+    "change", [{"bars": 3}, {"began": "x"}, {"began": float("nan")}, {"links": None}, {"pid": 10**30}]
+)
+def test_a_sealed_file_that_tells_of_no_command_is_damaged(tmp_path: Path, change: dict[str, object]) -> None:
+    with CommandProgress("decode", tmp_path).bar("decode", 1):
+        pass
+    path = the_file(tmp_path)
+    write_sealed_json(path, {**read_sealed_json(path, hint=""), **change})
+    (seen,) = read_commands(tmp_path)
+
+    assert (seen.state, seen.name) == ("damaged", path.stem)
+
+
 def test_running_ones_come_first_and_the_list_is_bounded(project: Path) -> None:
     folder = Path("logs/commands")
     for number in range(5):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.store import shard_name, shard_of
 from tests.imports import ROOT
 from tests.live.browsed import PAGES, build_browsed
 from tests.live.serving import Served, serving
@@ -18,8 +20,11 @@ WORK = """
 import sys
 from pipeline.core import Console, told_progress
 with told_progress("extract") as kept, Console(quiet=True, kept=kept).progress("extract deep", 10) as progress:
+    kept.link("dask dashboard", "http://127.0.0.1:1/")
     progress.advance(4)
     print("working", flush=True)
+    sys.stdin.readline()
+    progress.advance(3)
     sys.stdin.read()
 """
 SHIFTS = """
@@ -109,6 +114,20 @@ def press_to(tab: Any, text: str) -> None:
     raise AssertionError(f"no way to '{text}' by keys")
 
 
+def test_of_a_damaged_store_the_reason_is_told_in_its_place(served: Served, tab: Any, root: Path) -> None:
+    hurt = root / "features/hurt"
+    shutil.copytree(root / "features/toy", hurt)
+    own = shard_name(shard_of("video003"))
+    for shard in hurt.glob("*.safetensors"):
+        if shard.name != own:
+            shard.unlink()
+    tab.goto(served.address + "/browse/rows?store=hurt&video=video003")
+    tab.wait_for_selector(".alike:has-text('is missing')")
+    shutil.rmtree(hurt)
+
+    assert tab.locator("svg.timeline rect").count() == 6
+
+
 def test_a_search_is_an_address_that_can_be_shared(served: Served, tab: Any) -> None:
     tab.goto(served.address + "/search")
     tab.get_by_label("Words").fill("cat sings")
@@ -135,6 +154,11 @@ def test_a_command_is_watched_and_its_end_is_seen(served: Served, tab: Any, root
         process.stdout.readline()  # beside the one that build_browsed wrote, whose process is this
         tab.wait_for_selector("progress[aria-label='extract deep'][value='4']")
         assert "2 commands running" in tab.locator(".commands").inner_text()
+        tab.get_by_role("link", name="dask dashboard").focus()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        tab.wait_for_selector("progress[aria-label='extract deep'][value='7']")
+        assert tab.evaluate("document.activeElement.textContent") == "dask dashboard"  # what is renewed keeps the focus
         process.kill()
     tab.wait_for_selector("text=was killed")
 
@@ -157,6 +181,11 @@ def test_a_blind_vote_is_made_cast_and_counted(served: Served, tab: Any, tmp_pat
         vote.get_by_role("button", name="Save votes").click()
     saved.value.save_as(tmp_path / "votes.json")
     vote.close()
+    (tmp_path / "other.json").write_text("{}")
+    tab.get_by_label("Saved votes").set_input_files(tmp_path / "other.json")
+    tab.get_by_role("button", name="Count").click()
+    tab.wait_for_selector("#counted:has-text('has no checksum')")
+    tab.problems.clear()  # the browser tells of every answer that is a no
     tab.get_by_label("Saved votes").set_input_files(tmp_path / "votes.json")
     tab.get_by_role("button", name="Count").click()
     tab.wait_for_selector("#counted .said")
