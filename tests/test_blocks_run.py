@@ -100,7 +100,7 @@ def test_every_reason_is_of_a_command_that_is_there_and_most_commands_run() -> N
 
     assert [pattern for pattern in NOT_RUN if not any(re.search(pattern, each.text) for each in commands)] == []
     assert [mine for mine in FILLED_IN if not any(mine in each.text for each in commands)] == []
-    assert len(run) > 70
+    assert len(run) > 60
     assert sum(each.refused for each in run) == 1
     assert all((ROOT / "tests" / test).is_file() for test in ELSEWHERE.values())
 
