@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -24,24 +25,21 @@ class StoredRows(Mapping[str, VideoRow]):
     """Video -> its row, in the file's order. Every line is parsed once to see that it is one, and not kept."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._file = path, path.open("rb")
+        self._file = path.open("rb")
+        self._read = lru_cache(maxsize=LATEST)(partial(_row_at, self._file))  # without a circle, which would stay open
         self.numbers: dict[str, int] = {}  # video -> line, from 0
         self._starts = array("q", [0])  # byte at which each line starts, and where the last one ends
         self.first_frames = array("q", [0])  # of each video among those of all, and how many there are
         for number, line in enumerate(self._file):
-            row = self._row(line, number)
+            row = _parsed(line, path, number)
             self.numbers[row.id] = number
             self._starts.append(self._starts[-1] + len(line))
             self.first_frames.append(self.first_frames[-1] + row.frames)
-        self._parsed = lru_cache(maxsize=LATEST)(self._read)
 
     def __getitem__(self, video_id: str) -> VideoRow:
-        return self._parsed(video_id)
-
-    def _read(self, video_id: str) -> VideoRow:
         number = self.numbers[video_id]
         start, end = self._starts[number : number + 2]
-        return self._row(os.pread(self._file.fileno(), end - start, start), number)
+        return self._read(number, start, end)
 
     def __contains__(self, video_id: object) -> bool:
         return video_id in self.numbers
@@ -52,8 +50,13 @@ class StoredRows(Mapping[str, VideoRow]):
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def _row(self, line: bytes, number: int) -> VideoRow:
-        return parse_line(line, VideoRow, where=f"{self._path}, line {number + 1}")
+
+def _row_at(stream: BinaryIO, number: int, start: int, end: int) -> VideoRow:
+    return _parsed(os.pread(stream.fileno(), end - start, start), stream.name, number)
+
+
+def _parsed(line: bytes, name: Path | str, number: int) -> VideoRow:
+    return parse_line(line, VideoRow, where=f"{name}, line {number + 1}")
 
 
 class StoredTimes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tracemalloc
 from dataclasses import replace
@@ -162,3 +163,15 @@ def test_what_was_checked_is_what_is_read(tmp_path: Path) -> None:
     os.truncate(tmp_path / "times.npy", 130)
     with pytest.raises(DamageError, match=r"times.npy became shorter[\s\S]*framescribe decode"):
         again.times("b")
+
+
+def test_an_index_that_nobody_has_any_more_is_closed(tmp_path: Path) -> None:
+    """At once, for a worker reads many."""
+    write_index(tmp_path, [ROW], times=TIMES)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    gc.disable()
+    try:
+        assert read_index(tmp_path).rows["b"] == ROW
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
+    finally:
+        gc.enable()
