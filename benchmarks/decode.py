@@ -5,6 +5,7 @@
 Without a folder it makes its own clips. Every clip is read by each way in turn, several times; the medians of the
 ratios are what to trust, also on a machine that does other things. "index" is the examination of a video with each
 backend: passes over its frames, and processor seconds in ratio to one bare decode by PyAV with a kept converter.
+Bare decoders have one thread each, as ours have, of which a machine runs several: some clips let a decoder use two.
 "guarded" is `read_frames`, one worker, child process and shared memory included, in ratio to the bare decoder of the
 same backend: frames a second ("rate") and processor seconds of child and parent together ("cpu").
 """
@@ -80,14 +81,16 @@ def bare_pyav(row: VideoRow, wanted: list[int]) -> Iterable[np.ndarray]:
     targets = set(wanted)
     converter = VideoReformatter()
     with av.open(row.path, metadata_errors="replace") as container:
-        for number, frame in enumerate(container.decode(largest(container))):
+        stream = largest(container)
+        stream.thread_type, stream.codec_context.thread_count = "NONE", 1
+        for number, frame in enumerate(container.decode(stream)):
             if number in targets:
                 yield converter.reformat(frame, format="rgb24", threads=1).to_ndarray()
 
 
 def bare_decord(row: VideoRow, wanted: list[int]) -> Iterable[np.ndarray]:
     targets = set(wanted)
-    reader = decord.VideoReader(row.path)
+    reader = decord.VideoReader(row.path, num_threads=1)
     for number in range(row.frames):
         frame = reader.next()
         if number in targets:

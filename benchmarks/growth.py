@@ -3,6 +3,8 @@
 Videos and features are made: every file is one small clip with a tail of its own, and what decoding and a network would
 find out is put into the cache. So `decode` and `extract` have nothing to decode and nothing to compute; what is left
 is bookkeeping, which is what grows. Each line is a process of its own, as a stage is.
+
+100,000 videos are 13 GB and take half an hour: with `--folder` the same command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -117,12 +120,12 @@ def make_videos(count: int) -> None:
 
 def make_features(rows: Iterable[VideoRow], times: Callable[[str], np.ndarray], *, size: int) -> None:
     """Entries of the cache, as if they had been computed."""
-    from pipeline.cache import put_features
+    from pipeline.cache import entry_path, put_features
     from pipeline.extraction.planned_rows import frame_rows, row_table
 
     task = make_task("x", load_params().extract["x"], weights_sha256="random", device="cpu")
     numbers = np.random.default_rng(0)
-    for row in rows:
+    for row in (row for row in rows if not entry_path(task.key_of(row)).exists()):
         table: Rows = row_table(frame_rows(task, row=row, times=times(row.id)))
         tensors = {"pool": numbers.random((len(table), size), np.float32)}
         put_features(task.key_of(row), VideoFeatures(tensors=tensors, rows=table), record=task.record_of(row))
@@ -171,40 +174,68 @@ def made_index(count: int) -> None:
     write_index(Path("data/index"), rows, times=dict.fromkeys((row.id for row in rows), np.arange(FRAMES) / 25))
 
 
-def costs(count: int, *, with_files: bool, size: int) -> Iterator[tuple[str, Cost]]:
-    """Of every step, in the order in which a project grows."""
-    if with_files:
-        yield "decode: all known, no index", measured("framescribe decode")
-        yield "decode: nothing changed", measured("framescribe decode")
-    else:
+@dataclass(frozen=True)
+class Step:
+    name: str
+    what: str
+    prepare: Callable[[], object] = lambda: None
+
+
+def steps(count: int, *, with_files: bool, size: int) -> list[Step]:
+    """In the order in which a project grows. What is prepared may be prepared twice."""
+    files = [
+        Step("decode: all known, no index", "framescribe decode"),
+        Step("decode: nothing changed", "framescribe decode"),
+    ]
+    more = [Step("decode: one more", "framescribe decode", lambda: _add_one_more(count))]
+    return [
+        *(files if with_files else []),
+        Step(
+            "extract: first store, nothing to compute",
+            EXTRACT,
+            lambda: _put_all(count, with_files=with_files, size=size),
+        ),
+        Step("extract: nothing changed", EXTRACT),
+        Step("extract: after DVC removed the store", EXTRACT, _remove_store),
+        Step("store: open, read one video", OPEN),
+        Step("assemble", "framescribe assemble"),
+        Step("report, without runs", "framescribe report"),
+        *(more if with_files else []),
+        Step("extract: one more", EXTRACT, lambda: _put_one(count, with_files=with_files, size=size)),
+    ]
+
+
+def _remove_store() -> None:
+    shutil.rmtree(STORE, ignore_errors=True)
+
+
+def _add_one_more(count: int) -> None:
+    if Path("one_more.mp4").exists():
+        Path("one_more.mp4").rename(f"videos/video{count}.mp4")
+
+
+def _put_all(count: int, *, with_files: bool, size: int) -> None:
+    if not with_files:
         made_index(count)
+    _remove_store()
+    shutil.rmtree(cache_root() / "shards", ignore_errors=True)
     index = read_index(Path("data/index"))
     make_features(index.rows.values(), index.times, size=size)
-    yield "extract: first store, nothing to compute", measured(EXTRACT)
-    yield "extract: nothing changed", measured(EXTRACT)
-    shutil.rmtree(STORE)
-    yield "extract: after DVC removed the store", measured(EXTRACT)
-    yield "store: open, read one video", measured(OPEN)
-    yield "assemble", measured("framescribe assemble")
-    yield "report, without runs", measured("framescribe report")
-    if with_files:
-        Path("one_more.mp4").rename(f"videos/video{count}.mp4")
-        yield "decode: one more", measured("framescribe decode")
-    else:
+
+
+def _put_one(count: int, *, with_files: bool, size: int) -> None:
+    if not with_files:
         made_index(count + 1)
+    _remove_store()
     index = read_index(Path("data/index"))
     make_features([index.rows[f"video{count}"]], index.times, size=size)
-    shutil.rmtree(STORE)
-    before = {path: path.stat().st_ino for path in cache_root().glob("shards/??/*.safetensors")}
-    yield "extract: one more", measured(EXTRACT)
-    _tell_of_shards(before)
 
 
-def _tell_of_shards(before: dict[Path, int]) -> None:
+def _tell_of_shards(before: set[int]) -> None:
     store = open_store(STORE)
     files = {path.name: path.stat() for path in STORE.iterdir()}
     whole = sum(each.st_size for each in files.values())
-    new = sum(each.st_size for each in files.values() if each.st_ino not in before.values())
+    new = sum(each.st_size for each in files.values() if each.st_ino not in before)
     keys = len(TensorFile(next(STORE.glob("shard-*"))).keys())
     print(
         f"{len(store)} videos, {store.manifest['shard_count']} shards (one has {keys} tensors), {whole / 1e6:.1f} MB: "
@@ -214,26 +245,42 @@ def _tell_of_shards(before: dict[Path, int]) -> None:
 
 
 def run(count: int, folder: Path, *, with_files: bool, size: int) -> dict[str, Cost]:
-    """In a project of its own."""
-    folder.mkdir()
-    os.chdir(folder)
+    """In a project of its own; what was measured there before is not measured again."""
     os.environ["FRAMESCRIBE_CACHE"] = str(folder / "cache")
     os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
-    synced, atomic._sync = atomic._sync, lambda _: None  # making ten thousand files is not what is measured
-    began = time.perf_counter()
+    costs, synced = folder / "costs.json", atomic._sync
+    atomic._sync = lambda _: None  # making ten thousand files is not what is measured
     try:
-        make_project(count, with_files=with_files)
-        print(f"\n{count:,} videos (made in {time.perf_counter() - began:.0f} s)", flush=True)
+        if not costs.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            os.chdir(folder)
+            make_project(count, with_files=with_files)
+            costs.write_text("{}")
+        os.chdir(folder)
+        found = {name: Cost(**facts) for name, facts in json.loads(costs.read_text()).items()}
+        print(f"\n{count:,} videos", flush=True)
         print("| step | wall, s | processor, s | opened, MB | written, MB | peak, MB |\n|---|---|---|---|---|---|")
-        found = {}
-        for name, cost in costs(count, with_files=with_files, size=size):
-            found[name] = cost
+        for step in steps(count, with_files=with_files, size=size):
+            if step.name not in found:
+                found[step.name] = _cost_of(step)
+                costs.write_text(json.dumps({name: asdict(cost) for name, cost in found.items()}))
+            cost = found[step.name]
             sizes = " | ".join(f"{size / 1e6:.1f}" for size in (cost.read, cost.written, cost.peak))
-            print(f"| {name} | {cost.wall:.2f} | {cost.processor:.2f} | {sizes} |", flush=True)
+            print(f"| {step.name} | {cost.wall:.2f} | {cost.processor:.2f} | {sizes} |", flush=True)
         return found
     finally:
         atomic._sync = synced
         os.chdir("/")
+
+
+def _cost_of(step: Step) -> Cost:
+    step.prepare()
+    before = {path.stat().st_ino for path in cache_root().glob("shards/??/*.safetensors")}
+    cost = measured(step.what)
+    if step.name == "extract: one more":
+        _tell_of_shards(before)
+    return cost
 
 
 def exponent(one: float, other: float, *, ratio: float) -> str:
@@ -255,12 +302,14 @@ def main() -> None:
     parser.add_argument("--videos", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--size", type=int, default=SIZE, help="numbers of a row; little of a step depends on it")
     parser.add_argument("--no-files", action="store_true", help="make the index, too, and leave decode out")
+    parser.add_argument("--folder", type=Path, help="keep the projects here, and go on with them")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        tables = {}
-        for count in chosen.videos:
-            tables[count] = run(count, Path(folder) / str(count), with_files=not chosen.no_files, size=chosen.size)
-            shutil.rmtree(Path(folder) / str(count))
+    with nullcontext(chosen.folder) if chosen.folder else tempfile.TemporaryDirectory() as folder:
+        projects = {count: Path(folder).absolute() / str(count) for count in chosen.videos}
+        tables = {
+            count: run(count, project, with_files=not chosen.no_files, size=chosen.size)
+            for count, project in projects.items()
+        }
     show_exponents(tables)
 
 

@@ -1,4 +1,4 @@
-"""A public LSTM captioner of MSVD (hobincar/SA-LSTM) in plain PyTorch: what benchmarks/train.py runs beside ours.
+"""A public LSTM captioner of MSVD (hobincar/SA-LSTM) in plain PyTorch: beside ours in train.py and experiments/folds.
 
 Its equations and sizes, written anew: additive attention over the frames, and one LSTM that reads the word and the
 attended frames themselves. `published` repeats its loop, which maps the frames again for every word and takes every
@@ -8,6 +8,7 @@ same model under this project's contract: beside `tidy` it shows what the contra
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -84,6 +85,11 @@ class PeerCaptioner(Captioner):
 
     def logits(self, output: Tensor) -> Tensor:
         return self.peer.read(output)
+
+
+def build(*, vocabulary: int, sizes: Mapping[str, int]) -> PeerCaptioner:
+    """At its own sizes, for `experiments/folds`."""
+    return PeerCaptioner(Peer(vocabulary=vocabulary, channels=sizes["appearance"]))
 
 
 def _shifted(words: Tensor) -> Tensor:

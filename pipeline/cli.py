@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from pipeline.core import CommandParser, Console, FramescribeError, claim_semaphores, printable_lines
+from pipeline.core import CommandParser, Console, FramescribeError, claim_semaphores, printable_lines, told_progress
 
 DESCRIPTION = "Video captioning, end to end: decode, extract features, train, caption, evaluate; reproducible with DVC."
 STAGES = {
@@ -36,6 +36,7 @@ TOOLS = {
     "mask": "how a run's scores fall as ever more of its smaller attention weights are ignored",
     "fuse": "late fusion: of several runs' sentences the one that fits each video best",
     "submission": "a challenge's file: a sentence for every video of a split or a list, of several runs",
+    "serve": "a page on this machine that captions clips, browses, compares and watches",
     "frames": "look inside a video: a contact sheet or exact pixels",
     "runs": "carry a trained run away in one file, with its model card",
     "store": "look into feature stores, verify, repair, compare, export, import, estimate",
@@ -47,7 +48,7 @@ TOOLS = {
 MACHINES = {"cluster": "check that a profile's workers are fit for the work; make certificates"}
 COMMANDS = STAGES | TOOLS | MACHINES
 USE_WORKERS = ("decode", "extract", "train", "caption", "evaluate", "cluster")
-USE_PROFILE = ("doctor", "mask", "fuse", "store")  # its device, or that it is valid; no workers
+USE_PROFILE = ("doctor", "mask", "fuse", "store", "serve")  # its device, or that it is valid; no workers
 OWN_WORKERS = ("decode", "demo-data")  # they have no process to start for each, and an option of that name
 
 
@@ -119,11 +120,12 @@ def _run(name: str, arguments: list[str]) -> int:
     try:
         module = command_module(name)
         args = _command_parser(name, module).parse_args(arguments)
-        console = Console(quiet=args.quiet, as_json=args.json)
-        args.machine = lambda: _machine(args, console)
         args.commands, args.parsers = COMMANDS, _all_parsers
         claim_semaphores()
-        console.finish(module.command(args, console))
+        with told_progress(name) as kept:
+            console = Console(quiet=args.quiet, as_json=args.json, kept=kept)
+            args.machine = lambda: _machine(args, console)
+            console.finish(module.command(args, console))
     except FramescribeError as error:
         sys.stderr.write(printable_lines(f"framescribe {name}: {error}") + "\n")
         return error.exit_code

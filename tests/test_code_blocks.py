@@ -1,4 +1,7 @@
-"""Every command line in the pages' code blocks is one that its own parser takes; every Python block could be run."""
+"""Command lines in the pages are such as their own parsers take, blocks of data such as their readers take.
+
+They are run by `test_blocks_run.py`, and the Python by the tests that are named here.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,28 @@ import importlib.util
 import io
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from pipeline.cli import COMMANDS, _command_parser, command_module
+from pipeline.datasets.msrvtt import load_msrvtt
+from pipeline.datasets.plain_folder import load_plain_folder
+from pipeline.params import Caption, Extract, Section, Train
+from tests.doc_blocks import BLOCK, PAGES, ROOT, blocks
 
-ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")])
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 STOPS = {"&&", "||", "|", ";", "do", "done", ")", "<("}
 READERS_OWN = {"segment_shares"}  # the package that docs/add-an-extractor.md shows how to write
-
-
-def blocks(page: Path, *languages: str) -> list[str]:
-    return [text for language, text in BLOCK.findall(page.read_text()) if language in languages]
+PYTHON_IS_RUN_BY = {
+    "add-an-extractor.md": "tests/catalogue/test_families.py",
+    "decoding.md": "tests/framescribe_api/test_api.py",
+    "feature-store.md": "tests/framescribe_api/test_api.py",
+    "python.md": "tests/framescribe_api/test_api.py",
+}
 
 
 def commands(block: str) -> Iterator[list[str]]:
@@ -132,3 +140,45 @@ def _spec(module: str) -> object:
         return importlib.util.find_spec(module)
     except ModuleNotFoundError:
         return None
+
+
+def test_every_python_block_is_run_somewhere() -> None:
+    with_python = {page.name for page in PAGES if blocks(page, "python")}
+
+    assert with_python == set(PYTHON_IS_RUN_BY)
+    for page, test in PYTHON_IS_RUN_BY.items():
+        assert page in (ROOT / test).read_text()
+
+
+def entries(block: str) -> Iterator[tuple[type[Section], dict]]:
+    """The sections that a block of YAML shows: entries of `extract` and `train`, or keys of one."""
+    value = YAML(typ="safe").load(block)
+    found = value.get("extract") or value.get("train") or value
+    if "caption" in found:
+        yield Caption, found["caption"]
+    elif all(isinstance(entry, dict) for entry in found.values()):
+        yield from ((Extract if "family" in entry else Train, entry) for entry in found.values())
+    else:
+        yield Train, {"model": "soft_attention", "features": {}} | found
+
+
+YAML_BLOCKS = [(page, block) for page in PAGES for block in blocks(page, "yaml")]
+
+
+@pytest.mark.parametrize(("page", "block"), YAML_BLOCKS, ids=[page.name for page, _ in YAML_BLOCKS])
+def test_yaml_is_valid_params(page: Path, block: str) -> None:
+    for section, entry in entries(block):
+        section.model_validate(entry)
+
+
+def test_data_is_what_its_reader_takes(tmp_path: Path) -> None:
+    others = {(page.name, language) for page in PAGES for language, _ in BLOCK.findall(page.read_text())}
+    (table,), (record,) = (blocks(ROOT / "docs/datasets.md", language) for language in ("csv", "json"))
+    (tmp_path / "captions.csv").write_text(table)
+    (tmp_path / "info.json").write_text(record)
+
+    assert load_plain_folder(tmp_path / "captions.csv").splits["test"] == ["hill"]
+    assert load_msrvtt(tmp_path / "info.json", rule="file").slices == {"beach": "outdoors"}
+    assert {language for _, language in others} == {"", "bash", "csv", "json", "python", "toml", "yaml"}
+    assert {page for page, language in others if language == "toml"} == {"add-an-extractor.md"}
+    assert tomllib.loads(*blocks(ROOT / "docs/add-an-extractor.md", "toml"))["project"]["entry-points"]

@@ -52,6 +52,12 @@ def test_the_citation_is_of_this_version_and_names_every_papers_model() -> None:
     assert all((ROOT / f"models/{name}.py").is_file() for name in named)
 
 
+def test_every_paper_says_when_and_where_it_can_be_found() -> None:
+    for paper in read_yaml("CITATION.cff")["references"]:
+        assert isinstance(paper["year"], int), paper["title"]
+        assert "doi" in paper or re.fullmatch(r"arXiv:\d{4}\.\d{5}", paper["identifiers"][0]["value"]), paper["title"]
+
+
 def test_the_lock_has_an_exact_version_within_every_bound() -> None:
     lock = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
     bounds = [

@@ -32,6 +32,7 @@ from pipeline.core.atomic import write_json
 from pipeline.core.console import Console
 from pipeline.core.errors import DamageError, InputError
 from pipeline.core.sealed_file import read_sealed_json, write_sealed_json
+from pipeline.core.seen_commands import read_command
 from pipeline.corpus.corpus import read_corpus
 from pipeline.corpus.vocabulary import read_vocabulary
 from pipeline.datasets.loading import load_annotations
@@ -215,6 +216,7 @@ KINDS = (
     Kind("cache/training/*/progress-*.safetensors", _progress, cache=True),
     Kind("cache/training/*/best-*.safetensors", _progress, cache=True),
     Kind("cache/urls/*.json", lambda _: spool.remembered_sha256(URL), cache=True),
+    Kind("logs/commands/*.json", read_command),
     Kind("report/*", why="pages and pictures for a browser"),
     Kind("tables/*.csv", why="for DVC's plots"),
     Kind("own/said.html", why="a page for a browser"),
@@ -243,6 +245,7 @@ WRITERS = {
     "pipeline/captioning/challenge_file.py": "own/submission.json, for the challenge's server",
     "pipeline/captioning/fusion.py": "predictions/a-or-b.json",
     "pipeline/core/atomic.py": "the functions that all others call",
+    "pipeline/core/command_progress.py": "logs/commands",
     "pipeline/core/sealed_file.py": "the functions that all others call",
     "pipeline/corpus/corpus.py": "data/captions",
     "pipeline/corpus/vocabulary.py": "data/captions",

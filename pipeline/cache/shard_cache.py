@@ -7,10 +7,11 @@ are hard links) is told by size, time and inode, as git tells it; where these di
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ class CachedShards:
     """Where the shards of a store come from."""
 
     contents: Mapping[str, str]  # video -> all that decides its features and its rows
+    _keys: dict[bytes, str] = field(default_factory=dict, init=False)  # ids, hashed -> key of their shard
 
     def find(self, ids: Sequence[str]) -> Shard | None:
         """The kept shard of these videos, if it is whole."""
@@ -56,7 +58,13 @@ class CachedShards:
         raise DamageError(f"{shard_path(key)} is gone, {ATTEMPTS} times in a row", hint="run the same command again")
 
     def _key(self, ids: Sequence[str]) -> str:
-        return record_sha256({"schema": SCHEMA, "videos": {shard_key(id_, ""): self.contents[id_] for id_ in ids}})
+        """Looked up, then placed: contents may take long to tell."""
+        names = [shard_key(video_id, "") for video_id in ids]
+        digest = hashlib.sha256("\n".join(names).encode()).digest()
+        if digest not in self._keys:
+            videos = {name: self.contents[video_id] for name, video_id in zip(names, ids, strict=True)}
+            self._keys[digest] = record_sha256({"schema": SCHEMA, "videos": videos})
+        return self._keys[digest]
 
 
 def forget_shards(sha256s: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from models.base import CHOICE, Captioner, Features, State, select
+from pipeline.captioner.best_words import best_of
 from pipeline.captioner.repetition import without_repeats
 from pipeline.captioner.teacher_forcing import mask_special_tokens
 from pipeline.corpus import BOS, EOS, PAD
@@ -46,7 +47,7 @@ class Search:
 
     def __call__(self, model: Captioner, state: State, videos: Sequence[str]) -> list[Hypothesis]:
         del videos  # beam search draws nothing
-        return _best(_searched(model, state, self), self.length_power)
+        return _found(model, state, self)
 
 
 @dataclass
@@ -64,14 +65,30 @@ class _Beams:
 @torch.inference_mode()
 def beam_search(model: Captioner, features: Features, search: Search) -> list[Hypothesis]:
     """The best hypothesis of every video in the batch."""
-    return _best(_searched(model, model.encode(features), search), search.length_power)
+    return _found(model, model.encode(features), search)
 
 
-def beam_sentences(model: Captioner, state: State, search: Search) -> list[list[list[int]]]:
+def _found(model: Captioner, state: State, search: Search) -> list[Hypothesis]:
+    """The best of every video; where that says nothing, a second search finds the best that says something, if any.
+
+    Nothing is a short sentence, and so a likely one, for a model that has hardly learnt. All other videos keep what the
+    first search found, which knows no such rule.
+    """
+    best = _best(_searched(model, state, search), search.length_power)
+    silent = [video for video, hypothesis in enumerate(best) if not hypothesis.words]
+    if silent:
+        chosen = select(state, torch.tensor(silent, device=next(iter(state.values())).device))
+        spoken = _best(_searched(model, chosen, search, speak=True), search.length_power)
+        for video, hypothesis in zip(silent, spoken, strict=True):
+            best[video] = hypothesis if hypothesis.words else best[video]
+    return best
+
+
+def beam_sentences(model: Captioner, state: State, videos: Sequence[str], *, search: Search) -> list[list[list[int]]]:
     """Of every video the words of all its finished beams, the likeliest first."""
+    del videos  # as above
     beams = _searched(model, state, search, all_beams=True)
-    videos, width = beams.scores.shape
-    words = beams.words.view(videos, width, -1)[:, :, 1:].tolist()
+    words = beams.words.view(*beams.scores.shape, -1)[:, :, 1:].tolist()
     order = _ranked(beams, search.length_power).argsort(dim=1, descending=True, stable=True).tolist()
     return [
         [_until_end(words[video][beam]) for beam in best if EOS in words[video][beam]]
@@ -99,8 +116,10 @@ def search_readings(
     return [Readings(*both) for both in zip(last, search(model, earlier, videos), strict=True)]
 
 
-def _searched(model: Captioner, state: State, search: Search, *, all_beams: bool = False) -> _Beams:
-    """Until the best of every video is known, or all its beams have ended."""
+def _searched(
+    model: Captioner, state: State, search: Search, *, all_beams: bool = False, speak: bool = False
+) -> _Beams:
+    """Until the best of every video is known, or all its beams have ended; to `speak` is not to end at once."""
     videos = next(iter(state.values())).shape[0]
     # All beams are equal before the first word: one a video is enough. A single row is left out, for products of one
     # row are computed by other kernels, with other last digits.
@@ -108,7 +127,7 @@ def _searched(model: Captioner, state: State, search: Search, *, all_beams: bool
     for position in range(search.max_words + 1):
         if bool(beams.finished.all()) if all_beams else _decided(beams, search.length_power):
             break
-        beams = _advance(model, beams, search, last=position == search.max_words)
+        beams = _advance(model, beams, search, begin=speak and position == 0, last=position == search.max_words)
     return beams
 
 
@@ -168,17 +187,20 @@ def _first_beams(state: State, videos: int, width: int) -> _Beams:
     )
 
 
-def _advance(model: Captioner, beams: _Beams, search: Search, *, last: bool) -> _Beams:
+def _advance(model: Captioner, beams: _Beams, search: Search, *, begin: bool, last: bool) -> _Beams:
     """The best hypotheses of every video, or as many as there are, each with a word more."""
     videos, before = beams.scores.shape
     step = model.step(beams.state, beams.words[:, -1])
     allowed = without_repeats(mask_special_tokens(model.logits(step.output)), beams.words, search.no_repeat)  # (B*K, V)
     log_probs = _end_at(allowed, last=last).view(videos, before, -1)  # (B, K, V)
+    if begin:
+        log_probs[..., EOS] = torch.finfo(log_probs.dtype).min  # after every word that can be said at all
     vocabulary = log_probs.shape[-1]
-    # A finished beam keeps its score: its next word is PAD at no cost, and nothing else.
-    log_probs[beams.finished] = -torch.inf
-    log_probs[..., PAD].masked_fill_(beams.finished, 0.0)
-    scores, flat = log_probs.add_(beams.scores.unsqueeze(-1)).flatten(1).topk(min(search.beam, before * vocabulary))
+    if bool(beams.finished.any()):  # a finished beam keeps its score: its next word is PAD at no cost, nothing else
+        log_probs[beams.finished] = -torch.inf
+        log_probs[..., PAD].masked_fill_(beams.finished, 0.0)
+    total = log_probs.add_(beams.scores.unsqueeze(-1)).flatten(1)  # (B, K*V)
+    scores, flat = best_of(total, min(search.beam, before * vocabulary))
     parents, words = flat // vocabulary, flat % vocabulary
     rows = (parents + before * torch.arange(videos, device=flat.device).unsqueeze(1)).flatten()  # (B*K,)
     attention = {

@@ -1,8 +1,10 @@
+from .alternatives import Alternatives as Alternatives, alternatives_of as alternatives_of
 from .any_video import (
     AnyVideoSettings as AnyVideoSettings,
     Captioned as Captioned,
     caption_own_videos as caption_own_videos,
     require_extractable as require_extractable,
+    without_loops as without_loops,
 )
 from .caption import caption_named_runs as caption_named_runs
 from .caption_model import JoinedSource as JoinedSource

@@ -13,7 +13,7 @@ from pipeline.captioning.attention_geometry import AttentionGeometry
 from pipeline.captioning.chosen_search import chosen_search
 from pipeline.captioning.likeness import Likeness, likeness_of
 from pipeline.captioning.read_once import read_once
-from pipeline.core import Console, ConsoleWithout, Executor, UsageError, printable, write_sealed_json
+from pipeline.core import Console, Executor, UsageError, printable, write_sealed_json
 from pipeline.decoding import index_of_own
 from pipeline.extraction import extract
 from pipeline.index import VideoIndex
@@ -53,7 +53,7 @@ def caption_own_videos(
     videos: Sequence[str], *, run: str, out: Path | None, settings: AnyVideoSettings, console: Console
 ) -> Captioned:
     """Videos and folders of them, captioned, shown and, with `out`, written as JSON."""
-    within = ConsoleWithout(console.quiet, console.as_json, hidden=str(settings.work))
+    within = console.without(str(settings.work))
     captioned = _captioned([Path(each) for each in videos], Path("runs") / run, settings=settings, console=within)
     if out is not None:
         write_sealed_json(out, {"run": run, "predictions": without_attention(captioned.captions)})
@@ -87,28 +87,30 @@ def _captioned(videos: Sequence[Path], run: Path, *, settings: AnyVideoSettings,
     usable = [video_id for video_id in index.rows if video_id not in refused]
     needs_training = settings.caption.search == "consensus" and settings.caption.neighbours
     search = chosen_search(
-        _without_loops(settings.caption),
+        without_loops(settings.caption),
         vocabulary=trained.vocabulary,
         captions=settings.captions,
         training=open_features(trained.params.features, trained.source.inputs) if needs_training else trained.source,
         own=trained.source,
     )
-    generated = caption_videos(
-        trained.model,
-        trained.source,
-        usable,
-        vocabulary=trained.vocabulary,
-        search=search,
-        first_reading=settings.caption.first_reading,
-        device=settings.device,
-    )
+    with console.progress("search", len(usable)) as progress:
+        generated = caption_videos(
+            trained.model,
+            trained.source,
+            usable,
+            vocabulary=trained.vocabulary,
+            search=search,
+            first_reading=settings.caption.first_reading,
+            device=settings.device,
+            progress=progress,
+        )
     geometry = AttentionGeometry(trained.model, trained.source)
     maps = {video_id: geometry.attention_maps(video_id, each.attention) for video_id, each in generated.items()}
     likeness = likeness_of(trained, record, usable)
     return Captioned(generated, refused, index, record, maps, geometry.facts(), likeness)
 
 
-def _without_loops(caption: Caption) -> Caption:
+def without_loops(caption: Caption) -> Caption:
     """Clips far from the training set make sentences that go in circles; the graph's stage has no rule unasked."""
     return caption if caption.no_repeat is not None else caption.model_copy(update={"no_repeat": NO_REPEAT})
 

@@ -46,18 +46,25 @@ class Consensus:
 def closest(
     pools: Mapping[str, Counter[str]], closeness: Closeness, *, judges: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, str]:
-    """Of every video's candidates, counted, the best; of equally good ones the first."""
+    """Of every video's candidates, counted, the best that says something; of equally good ones the first."""
+    agreed = agreement(pools, closeness, judges=judges)
+    return {video: max(rates, key=lambda said: (bool(said), rates[said])) for video, rates in agreed.items()}
+
+
+def agreement(
+    pools: Mapping[str, Counter[str]], closeness: Closeness, *, judges: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, dict[str, float]]:
+    """Video -> candidate -> how close it is to the others and to the judges."""
     pairs = [(video, sentence) for video, pool in pools.items() for sentence in pool]
     scores = _to_others(pools, pairs, closeness)
     if judges:
         judged = np.array([bool(judges[video]) for video, _ in pairs])
         asked = [pair for pair, known in zip(pairs, judged, strict=True) if known]
         scores[judged] += closeness({video: judges[video] for video, _ in asked}, asked)
-    best: dict[str, tuple[float, str]] = {}
+    rates: dict[str, dict[str, float]] = {}
     for (video, sentence), score in zip(pairs, scores.tolist(), strict=True):
-        if video not in best or score > best[video][0]:
-            best[video] = (score, sentence)
-    return {video: sentence for video, (_, sentence) in best.items()}
+        rates.setdefault(video, {})[sentence] = score
+    return rates
 
 
 def _to_others(pools: Mapping[str, Counter[str]], pairs: Sequence[tuple[str, str]], closeness: Closeness) -> np.ndarray:

@@ -32,26 +32,29 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def publishing(path: Path, *, temporary_folder: Path | None = None) -> Iterator[Path]:
+def publishing(path: Path, *, temporary_folder: Path | None = None, lasting: bool = True) -> Iterator[Path]:
     """Give a temporary path to write to; rename it to `path` when the block ends well, remove it when not.
 
-    The temporary path lies in `temporary_folder`, on the same file system; without one, beside `path`.
+    The temporary path lies in `temporary_folder`, on the same file system; without one, beside `path`. What is not
+    `lasting` may be lost in a power cut: a file that is written every second shall not make the disk wait.
     """
     temporary = _temporary(path, temporary_folder or path.parent)
     _make_folders(path.parent, temporary.parent)
     try:
         with named_when_full(path):
             yield temporary
-            _sync(temporary)
+            if lasting:
+                _sync(temporary)
             with named_when_refused(path):
                 temporary.replace(path)
-            _sync(path.parent)
+            if lasting:
+                _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    with publishing(path) as temporary:
+def write_bytes(path: Path, data: bytes, *, lasting: bool = True) -> None:
+    with publishing(path, lasting=lasting) as temporary:
         temporary.write_bytes(data)
 
 
@@ -128,14 +131,14 @@ def _is_abandoned(path: Path) -> bool:
     """Whether the process in the name is gone; of another machine only the age can tell."""
     host, process, *_ = [*path.name.removesuffix(".tmp").rsplit("-", 2), ""]
     if host.endswith(f".{socket.gethostname()}") and process.isdigit():
-        return not _runs(int(process))
+        return not is_running(int(process))
     try:
         return time.time() - path.stat().st_mtime > ABANDONED
     except FileNotFoundError:  # its process has just finished it
         return False
 
 
-def _runs(process: int) -> bool:
+def is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

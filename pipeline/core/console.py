@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pipeline.core.command_progress import CommandProgress
+from pipeline.core.shown_text import printable, printable_lines
+
 PLAIN_WIDTH = 200  # columns of a table that goes to a file or a pipe: nothing there needs wrapping
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 PLAIN_INTERVAL = 10.0  # seconds between progress lines when the output is not a terminal
@@ -29,20 +32,14 @@ class _Silent:
 SILENT: Progress = _Silent()
 
 
-def printable(text: str) -> str:
-    """A name as a terminal can show it: control characters and bytes that are not UTF-8 become escapes."""
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+@dataclass(frozen=True)
+class _Both:
+    shown: Progress
+    kept: Progress
 
-
-def printable_lines(text: str) -> str:
-    """The same of a message of several lines, which our own are; ids in it have lost their line breaks before."""
-    return "\n".join(printable(line) for line in text.split("\n"))
-
-
-def _escaped(char: str) -> str:
-    if "\udc80" <= char <= "\udcff":  # how Python writes a byte of a file name that is not UTF-8
-        return f"\\x{ord(char) - 0xDC00:02x}"
-    return char.encode("unicode_escape").decode()
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        self.shown.advance(steps, note)
+        self.kept.advance(steps, note)
 
 
 @dataclass
@@ -92,6 +89,7 @@ class Console:
 
     quiet: bool = False
     as_json: bool = False
+    kept: CommandProgress | None = None  # where progress is told of as well, for whoever watches the project
 
     @property
     def talks(self) -> bool:
@@ -121,12 +119,30 @@ class Console:
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Progress]:
+        with self._shown(label, total) as shown:
+            if self.kept is None:
+                yield shown
+            else:
+                with self.kept.bar(label, total) as kept:
+                    yield _Both(shown, kept)
+
+    @contextmanager
+    def _shown(self, label: str, total: int) -> Iterator[Progress]:
         if not self.talks:
             yield SILENT
         elif sys.stderr.isatty():
             yield from _rich_bar(label, total)
         else:
             yield _PlainLines(label, total)
+
+    def link(self, name: str, address: str) -> None:
+        """Where more can be seen while the command runs."""
+        if self.kept is not None:
+            self.kept.link(name, address)
+
+    def without(self, hidden: str) -> Console:
+        """The same without lines that name a file below `hidden`: nobody can look there when the command is done."""
+        return ConsoleWithout(self.quiet, self.as_json, self.kept, hidden=hidden)
 
     def finish(self, summary: dict[str, Any]) -> None:
         """The last thing a command does with its summary."""
@@ -136,7 +152,7 @@ class Console:
 
 @dataclass(frozen=True)
 class ConsoleWithout(Console):
-    """Without lines that name a file below `hidden`: nobody can look there when the command is done."""
+    """As `Console.without` makes it."""
 
     hidden: str = ""
 

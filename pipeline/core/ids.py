@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from pipeline.core.console import printable
+from pipeline.core.shown_text import printable
 
 NAMED = 5  # written out; the rest are counted
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeline.core.console import printable
 from pipeline.core.errors import InputError
 from pipeline.core.hashing import file_sha256
+from pipeline.core.shown_text import printable
 
 MOST_NAMED = 5
 UNFINISHED = ".*.tmp"  # of pipeline/core/atomic.py: another process is writing it

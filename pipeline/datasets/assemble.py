@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -154,17 +155,21 @@ def _statistics(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> di
 
 
 def _of_captions(captions: Iterable[str], vocabulary: Vocabulary, max_words: int) -> dict[str, float | int]:
-    sentences = [tokenize(caption) for caption in captions]
-    words = [word for sentence in sentences for word in sentence]
-    known = sum(word in vocabulary for word in words)
+    words, lengths = Counter[str](), Counter[int]()  # each with how often there is one
+    for caption in captions:
+        sentence = tokenize(caption)
+        words.update(sentence)
+        lengths[len(sentence)] += 1
+    running, count = words.total(), lengths.total()
+    unknown = {word: times for word, times in words.items() if word not in vocabulary}
     return {
-        "captions": len(sentences),
-        "words": len(words),
-        "known_words": round(known / len(words), 6) if words else 0.0,  # share of running words
-        "unknown_distinct_words": len({word for word in words if word not in vocabulary}),
-        "mean_length": round(len(words) / len(sentences), 3) if sentences else 0.0,
-        "longest": max(map(len, sentences), default=0),
-        "longer_than_max_words": sum(len(sentence) > max_words for sentence in sentences),
+        "captions": count,
+        "words": running,
+        "known_words": round((running - sum(unknown.values())) / running, 6) if running else 0.0,
+        "unknown_distinct_words": len(unknown),
+        "mean_length": round(running / count, 3) if count else 0.0,
+        "longest": max(lengths, default=0),
+        "longer_than_max_words": sum(times for length, times in lengths.items() if length > max_words),
     }
 
 

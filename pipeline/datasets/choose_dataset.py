@@ -11,9 +11,10 @@ from pipeline.corpus import told_subset
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import match_videos, require_match
 from pipeline.datasets.plain_folder import FILL_IN, has_captions, write_empty_table
+from pipeline.datasets.small_set import fit_settings
 from pipeline.datasets.subset import fill_empty_splits, moved
 from pipeline.decoding import find_videos
-from pipeline.params import PARAMS_FILE, Dataset, Subset, edit_params, insert
+from pipeline.params import PARAMS_FILE, Dataset, Subset, edit_params, insert, load_params
 from pipeline.remote import SUFFIX, is_url, write_listing
 
 Splits = Mapping[str, Sequence[str]]
@@ -25,12 +26,18 @@ def use_dataset(values: dict[str, Any], console: Console) -> dict[str, Any]:
     dataset = Dataset.model_validate(chosen)
     if dataset.name == "folder" and _is_without_captions(dataset, console):
         summary: dict[str, Any] = {"dataset": dataset.model_dump(), "files": len(find_videos(dataset.videos))}
-        next_step = f"dvc repro extract makes features; to train, {FILL_IN} of {dataset.annotations}, then dvc repro"
+        captions: list[int] = []
+        filled = f"{FILL_IN} of {dataset.annotations}, then this command again, and dvc repro"
+        next_step = f"dvc repro extract makes features; to train, {filled}"
     else:
-        summary, next_step = show_dataset(dataset, console), "dvc repro"
-    _rewrite(chosen)
+        summary, captions = _checked(dataset, console)
+        next_step = "dvc repro"
+    fitted = _rewrite(chosen, captions=captions if dataset.subset else [])
+    if fitted:
+        console.say(f"{PARAMS_FILE}: settings that fit {sum(captions)} training captions:")
+        console.say("\n".join(f"  {each}" for each in fitted))
     console.say(f"{PARAMS_FILE}: dataset is now {chosen['name']}; next: {next_step}")
-    return summary
+    return {**summary, "fitted": fitted}
 
 
 def _is_without_captions(dataset: Dataset, console: Console) -> bool:
@@ -45,6 +52,11 @@ def _is_without_captions(dataset: Dataset, console: Console) -> bool:
 
 def show_dataset(dataset: Dataset, console: Console) -> dict[str, Any]:
     """Everything that can be known without decoding; the same rules as the assemble stage."""
+    return _checked(dataset, console)[0]
+
+
+def _checked(dataset: Dataset, console: Console) -> tuple[dict[str, Any], list[int]]:
+    """What is there, and how many captions each video has that would be trained on."""
     files = find_videos(dataset.videos)
     annotations = load_annotations(dataset)
     match = match_videos(annotations, files)
@@ -52,14 +64,15 @@ def show_dataset(dataset: Dataset, console: Console) -> dict[str, Any]:
     require_match(match, annotations, dataset=dataset, where=where)
     present = {split: [id_ for id_ in ids if id_ in match.files] for split, ids in annotations.splits.items()}
     counts = {split: {**count, "with_file": len(present[split])} for split, count in annotations.counts.items()}
+    used = fill_empty_splits(present, dataset.subset) if dataset.subset else present
     if dataset.subset:
-        used = fill_empty_splits(present, dataset.subset)
         for split, ids in used.items():
             counts[split]["used"] = len(ids)
     _show(dataset, counts, left_over="" if match.complete else match.problem, console=console)
     if dataset.subset:
         _say_subset(dataset.subset, present, used, console)
-    return {"dataset": dataset.model_dump(), "files": len(files), "splits": counts}
+    trained_on = [len(annotations.captions[id_]) for id_ in used["train"]]
+    return {"dataset": dataset.model_dump(), "files": len(files), "splits": counts}, trained_on
 
 
 def _say_subset(subset: Subset, own: Splits, used: Splits, console: Console) -> None:
@@ -88,10 +101,13 @@ def _show(dataset: Dataset, counts: dict[str, dict[str, int]], *, left_over: str
         console.say("there are no test captions: set caption.split to val in params.yaml")
 
 
-def _rewrite(values: dict[str, Any]) -> None:
-    """Change only the values of the dataset section; comments and all other sections stay."""
+def _rewrite(values: dict[str, Any], *, captions: Sequence[int]) -> list[str]:
+    """Change the dataset section, and what does not fit so few captions; comments and all other values stay."""
+    fitted: list[str] = []
 
     def change(document: Any) -> None:
+        if captions:
+            fitted.extend(fit_settings(document, load_params(), captions=captions))
         section = document["dataset"]
         for key, value in values.items():
             if key in section and value is None:
@@ -102,3 +118,4 @@ def _rewrite(values: dict[str, Any]) -> None:
                 insert(section, key, value)
 
     edit_params(change)
+    return fitted

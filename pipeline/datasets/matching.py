@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from pipeline.core import InputError, named
 from pipeline.datasets.annotations import Annotations
@@ -32,13 +33,17 @@ class Match:
 
 
 def match_videos(annotations: Annotations, ids_of_files: Collection[str]) -> Match:
-    """A file is named by the video's id, or by the other name that the data set gives the video."""
+    """A file is named by the video's id, or by the other name that the data set gives the video.
+
+    An accent may be written as a part of its letter or after it: macOS does the second in names of files.
+    """
     present = set(ids_of_files)
+    composed = {normalize("NFC", stem): stem for stem in ids_of_files}
     files = {}
     for id_ in annotations.captions:
         stem = id_ if id_ in present else annotations.files.get(id_, id_)
-        if stem in present:
-            files[id_] = stem
+        if found := stem if stem in present else composed.get(normalize("NFC", stem)):
+            files[id_] = found
     wanted = (id_ for ids in annotations.splits.values() for id_ in ids)
     return Match(
         files=files,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
+from unicodedata import normalize
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.core import InputError, named, write_text
+from pipeline.core import InputError, named, printable, write_text
 from pipeline.datasets.annotations import OWN_NAMES, Annotations, build_annotations
 from pipeline.datasets.sources import read_records, read_text
 
@@ -65,24 +67,40 @@ def _read(path: Path) -> Iterator[PlainCaption]:
     if path.suffix.lower() == ".json":
         yield from read_records(path, list[PlainCaption])
         return
-    rows = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    text = read_text(path)
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
-        missing = [column for column in COLUMNS[:2] if column not in (rows.fieldnames or ())]
+        rows.fieldnames = [name.strip().lower() for name in rows.fieldnames or ()]
+        missing = [column for column in COLUMNS[:2] if column not in rows.fieldnames]
         if missing:
-            found = ", ".join(rows.fieldnames or ()) or "nothing"
+            found = ", ".join(rows.fieldnames) or "nothing"
             raise InputError(
                 f"{path} has no column {', '.join(missing)}; its first line has: {found}",
                 hint="the first line is: video,caption or video,caption,split",
             )
         for row in rows:
             if row["video"]:
+                _refuse_more_cells(row, f"{path}, line {rows.line_num}", rows.reader.dialect.delimiter)
                 yield PlainCaption(**{column: row.get(column) or "" for column in COLUMNS})
     except csv.Error as error:
-        raise InputError(f"{path}, line {rows.line_num}: {error}") from error
+        raise InputError(f"{path}, line {rows.reader.line_num}: {error}") from error
+
+
+def _delimiter(text: str) -> str:
+    """Spreadsheets of half the world write semicolons, and tabs as `Unicode text`."""
+    return max(",;\t", key=text.partition("\n")[0].count)
+
+
+def _refuse_more_cells(row: Mapping[str | None, Any], where: str, delimiter: str) -> None:
+    if more := row.get(None):
+        raise InputError(
+            f"{where}: more cells than columns: {printable(delimiter.join(more))}",
+            hint=f"a caption with a {delimiter!r} stands between quotation marks",
+        )
 
 
 def _id(row: PlainCaption) -> str:
-    name = PurePosixPath(row.video.strip())
+    name = PurePosixPath(normalize("NFC", row.video.strip().replace("\\", "/")))
     return name.stem if name.suffix.lower() in SUFFIXES else name.name
 
 

@@ -18,10 +18,14 @@ Checked = TypeVar("Checked")
 
 def read_text(path: Path) -> str:
     raw = _read(path)
+    wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # "Unicode text" of spreadsheets
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: byte {error.start} is 0x{raw[error.start]:02x}") from error
+        raise InputError(
+            f"{path} is not {'UTF-16' if wide else 'UTF-8'} text: byte {error.start} is 0x{raw[error.start]:02x}",
+            hint="save it as UTF-8; in a spreadsheet: `CSV UTF-8`",
+        ) from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:

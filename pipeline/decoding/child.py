@@ -19,7 +19,7 @@ import numpy as np
 
 from pipeline.core import DecodeError
 from pipeline.decoding import pyav, torchcodec
-from pipeline.decoding.arena import slot_views
+from pipeline.decoding.arena import KeptMapping, slot_views
 from pipeline.decoding.audio import Sound
 from pipeline.decoding.channel import Channel
 from pipeline.decoding.examine import JUDGED, examine
@@ -39,6 +39,7 @@ class Session:
     def __init__(self, channel: Channel, *, memory: int) -> None:
         self.channel = channel
         self.memory = memory
+        self._mapped = KeptMapping(memory)
         self._last_sign = time.monotonic()
 
     def send(self, message: dict[str, Any]) -> None:
@@ -55,6 +56,12 @@ class Session:
         with opened(request["path"]) as file:
             yield file
 
+    def slots(self, request: dict[str, Any]) -> list[np.ndarray]:
+        slots, stride = request["slots"], request["stride"]
+        return slot_views(
+            self._mapped.at(request["offset"], slots * stride), slots=slots, stride=stride, shape=request["shape"]
+        )
+
     def beat(self) -> None:
         if time.monotonic() - self._last_sign > BEAT_SECONDS:
             self.send({"beat": 1})
@@ -67,8 +74,7 @@ def examine_video(session: Session, request: dict[str, Any]) -> Iterator[dict[st
 
 def send_frames(session: Session, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Wanted frames, each in a slot that the parent has given back, several to a message."""
-    place = {name: request[name] for name in ("offset", "slots", "stride", "shape")}
-    outbox = Outbox(session, slots=slot_views(session.memory, **place))
+    outbox = Outbox(session, slots=session.slots(request))
     with session.file(request) as file:
         for pixels in _frames(file, request):
             if pixels is not None:

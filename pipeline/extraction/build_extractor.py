@@ -35,11 +35,24 @@ def extractor_of(params: Extract, *, device: str, weights_sha256: str = "") -> E
         raise UsageError(f"'{params.family}' takes {takes}: its sampling must give {rule}")
     if takes == "video" and (params.sampling.stride, params.sampling.tail) != (window, "pad"):
         raise UsageError(f"'{params.family}' takes the whole video: its sampling must give stride {window}, tail pad")
-    settings = {**options_of(params), **({} if window is None else {"window": window})}
+    settings = settings_of(params)
     names = params.family, params.network, tuple(params.outputs), params.weights
     content = weights_sha256 or sha256_now(params.weights)
     with _building:  # videos in flight share one network
         return load_extractor(*names, content, device, params.engine, params.precision, params.resize, **settings)
+
+
+def rebuilt(params: Extract, state: dict[str, Any] | None) -> Extractor:
+    """Of these tensors, as they are, whatever was built before; on the CPU, by the engine eager."""
+    settings = {**settings_of(params), **resize_option(params.family, params.resize)}
+    return family_module(params.family).build(
+        params.network, outputs=tuple(params.outputs), weights=state, device="cpu", **settings
+    )
+
+
+def settings_of(params: Extract) -> dict[str, Any]:
+    window = params.sampling.window
+    return {**options_of(params), **({} if window is None else {"window": window})}
 
 
 def planned_outputs(params: Extract) -> dict[str, tuple[int, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pipeline.extraction.task import Task, make_task
 from pipeline.extraction.weights_content import sha256_now
 from pipeline.index import VideoIndex
 from pipeline.params import Extract
-from pipeline.store import COLUMN_TYPES, Spec, header_of, shard_count, shard_key, shard_of
+from pipeline.store import COLUMN_TYPES, Spec, header_of, members_of, shard_count, shard_key
 from pipeline.weights import RANDOM, WITHOUT_FILE, status
 
 BLOCK = 4096  # a file's size on disk is rounded up to this
@@ -36,19 +36,20 @@ class Estimate:
 
 def estimate(task: Task, index: VideoIndex, *, out: Path, among: Collection[str] | None = None) -> Estimate:
     """Of all videos, or of the shards of those named: the others are there already."""
-    rows = [index.rows[video_id] for video_id in (index.rows if among is None else among)]
+    members = members_of(index.rows if among is None else among, shard_count(len(index.rows)))
+    found = [_shard_estimate(task, index, ids) for ids in members.values()]
+    videos, rows, shards, cached, to_cache = (sum(column) for column in zip((0,) * 5, *found, strict=True))
+    return Estimate(task.name, videos, rows, shards, cached, to_cache, out)
+
+
+def _shard_estimate(task: Task, index: VideoIndex, ids: Sequence[str]) -> tuple[int, int, int, int, int]:
+    """Of one shard: its videos, rows and bytes, how many videos are cached, and the bytes of the others' entries."""
+    rows = [index.rows[video_id] for video_id in ids]
     counts = {row.id: row_count(task, row=row, times=index.times(row.id)) for row in rows}
     videos = {video_id: _parts(count, task.facts.outputs, task.params.dtype) for video_id, count in counts.items()}
     absent = [row.id for row in rows if not entry_path(task.key_of(row)).exists()]
-    return Estimate(
-        task.name,
-        videos=len(counts),
-        rows=sum(counts.values()),
-        shards=shard_bytes(videos, shard_count(len(index.rows))),
-        cached=len(counts) - len(absent),
-        to_cache=sum(_on_disk(videos[video_id]) for video_id in absent),
-        out=out,
-    )
+    to_cache = sum(_on_disk(videos[video_id]) for video_id in absent)
+    return len(rows), sum(counts.values()), shard_bytes(videos), len(rows) - len(absent), to_cache
 
 
 def planned_task(name: str, params: Extract, *, device: str) -> Task:
@@ -59,13 +60,10 @@ def planned_task(name: str, params: Extract, *, device: str) -> Task:
     return make_task(name, untrained, weights_sha256=RANDOM, device=device)
 
 
-def shard_bytes(videos: Mapping[str, Mapping[str, Spec]], count: int) -> int:
-    """Of all shards together, to the byte: a header's size depends on names and shapes only."""
-    shards: dict[int, dict[str, Spec]] = defaultdict(dict)
-    for video_id, parts in videos.items():
-        number = shard_of(video_id, count)
-        shards[number] |= {shard_key(video_id, name): spec for name, spec in parts.items()}
-    return sum(len(header_of(specs)) + _payload(specs) for specs in shards.values())
+def shard_bytes(videos: Mapping[str, Mapping[str, Spec]]) -> int:
+    """Of one shard, to the byte: a header's size depends on names and shapes only."""
+    specs = {shard_key(video_id, name): spec for video_id, parts in videos.items() for name, spec in parts.items()}
+    return len(header_of(specs)) + _payload(specs)
 
 
 def shortages(estimates: Iterable[Estimate]) -> Iterator[str]:

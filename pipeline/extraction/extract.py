@@ -15,6 +15,7 @@ from pipeline.core import (
     Changes,
     Console,
     DamageError,
+    Derived,
     Executor,
     InputError,
     StageInputs,
@@ -116,12 +117,16 @@ def _assembled(
     for _ in range(ATTEMPTS):
         kept = cache.look_up()
         _warn_of_small_disk(compute.tasks, videos, among=kept.changed, outs=outs, console=compute.console)
-        known = {result.video_id for result in kept.results}
-        results = [*kept.results, *compute([row for row in videos.rows.values() if row.id not in known])]
+        failures = compute([videos.rows[video_id] for video_id in sorted(kept.missing)])
         try:
             return {
                 task.name: _publish(
-                    task, results, videos.rows, cache.shards[task.name], out=outs[task.name], last_check=last_check
+                    task,
+                    videos.rows,
+                    failures[task.name],
+                    cache.shards[task.name],
+                    out=outs[task.name],
+                    last_check=last_check,
                 )
                 for task in compute.tasks
             }
@@ -147,17 +152,21 @@ class _Compute:
     others: Mapping[str, Extract]  # guests of the passes
     counts: Counter[str] = field(default_factory=Counter)  # of tasks, and of passes over a video
 
-    def __call__(self, rows: list[VideoRow]) -> list[VideoResult]:
+    def __call__(self, rows: list[VideoRow]) -> dict[str, dict[str, Failure]]:
+        """What failed: task -> video -> why. All else is in the cache."""
+        failures: dict[str, dict[str, Failure]] = {task.name: {} for task in self.tasks}
         if not rows:
-            return []
+            return failures
         results, began = [], monotonic()
         with self.console.progress(f"extract {' '.join(task.name for task in self.tasks)}", len(rows)) as progress:
             for result in self.executor.map(self._work(), rows):
                 results.append(result)
+                for name, failure in result.failures.items():
+                    failures[name][result.video_id] = failure
                 self._tell(result)
                 progress.advance(note=printable(result.video_id))
         _note_speeds(self.tasks, results, rows, seconds=monotonic() - began)
-        return results
+        return failures
 
     def _work(self) -> Callable[[VideoRow], VideoResult]:
         """Torch is imported here, and only now: where the cache has everything, nobody waits for it."""
@@ -181,28 +190,25 @@ def _note_speeds(tasks: Iterable[Task], results: list[VideoResult], rows: list[V
 
 def _publish(
     task: Task,
-    results: list[VideoResult],
     rows: Mapping[str, VideoRow],
+    failures: Mapping[str, Failure],
     shards: CachedShards,
     *,
     out: Path,
     last_check: Callable[[], None],
 ) -> dict[str, Any]:
-    keys = {result.video_id: result.keys[task.name] for result in results if task.name in result.keys}
-    failures = {result.video_id: result.failures[task.name] for result in results if task.name in result.failures}
-    origins = {video_id: task.origin_of(rows[video_id]) for video_id in keys}
-    entries = CachedFeatures(keys)
+    done = dict.fromkeys(video_id for video_id in rows if video_id not in failures)
     write_store(
         out,
-        entries,
+        CachedFeatures(Derived(done, lambda video_id: task.key_of(rows[video_id]))),
         fingerprint=task.record,
         failures=failures,
-        origins=origins,
+        origins=Derived(done, lambda video_id: task.origin_of(rows[video_id])),
         own_weights=own_weights(task.params.weights),
         place_shard=shards.place,
         last_check=last_check,
     )
-    return {"store": str(out), "videos": len(keys), "failed": len(failures), "failures": failures}
+    return {"store": str(out), "videos": len(done), "failed": len(failures), "failures": failures}
 
 
 def _warn_of_small_disk(

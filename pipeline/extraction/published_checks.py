@@ -8,19 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict
 from ruamel.yaml import YAML
 
+from extractors.base import Extractor
 from pipeline.core import Console, DamageError, UsageError
-from pipeline.extraction.build_extractor import extractor_of
+from pipeline.extraction.build_extractor import extractor_of, rebuilt, state_of
 from pipeline.extraction.check_inputs import CheckInput, check_batch, require_file
 from pipeline.extraction.check_videos import features_of_video
+from pipeline.extraction.network_tensors import differing_tensors
+from pipeline.extraction.weights_content import sha256_now
 from pipeline.params import Extract
-from pipeline.weights import availability, fetch_command, is_ready
+from pipeline.weights import WeightsProof, availability, fetch_command, is_ready, prove_tensors
 
 CHECKS = Path(__file__).parents[2] / "extractors/checks"
 
@@ -45,6 +48,12 @@ class PublishedCheck(_CheckFacts):
     expected: list[ExpectedNumbers]
 
 
+class Verdict(NamedTuple):
+    result: Literal["pass", "fail", "weights missing", "input missing"]
+    weights: str  # whether they are the published ones
+    output: str  # how far off the published numbers
+
+
 @cache
 def read_checks(folder: Path = CHECKS) -> dict[str, PublishedCheck]:
     files = sorted(folder.glob("*.yaml"))
@@ -58,36 +67,63 @@ def check_extractors(names: Sequence[str], *, inputs: Path, console: Console) ->
         raise UsageError(f"there is no published check of '{unknown[0]}'; known: {', '.join(checks)}")
     chosen = {name: checks[name] for name in names or checks}
     results = {name: _result(check, inputs) for name, check in chosen.items()}
-    rows = [(name, state, told, chosen[name].source) for name, (state, told) in results.items()]
-    console.table(("check", "result", "", "source"), rows)
-    if failed := [name for name, (state, _) in results.items() if state == "fail"]:
+    rows = [(name, each.result, each.weights, each.output, chosen[name].source) for name, each in results.items()]
+    console.table(("check", "result", "weights", "output", "source"), rows)
+    if failed := [name for name, each in results.items() if each.result == "fail"]:
         raise DamageError(
-            f"not the published numbers: {', '.join(failed)}",
+            f"not the published weights or numbers: {', '.join(failed)}",
             hint=f"framescribe weights verify {chosen[failed[0]].params.weights}",
         )
-    return {name: {"result": state, "detail": told} for name, (state, told) in results.items()}
+    return {name: each._asdict() for name, each in results.items()}
 
 
-def _result(check: PublishedCheck, inputs: Path) -> tuple[str, str]:
-    if not is_ready(availability(check.params.weights)):
-        return "weights missing", f"next: {fetch_command(check.params.weights)}"
+def _result(check: PublishedCheck, inputs: Path) -> Verdict:
+    """The weights first: an output within some per cent of another pipeline's cannot tell a thousandth of a tensor."""
+    name, state = check.params.weights, availability(check.params.weights)
+    if state == "damaged":
+        return Verdict("fail", f"damaged; next: {fetch_command(name)}", "")
+    if not is_ready(state):
+        return Verdict("weights missing", f"next: {fetch_command(name)}", "")
     if not (check.input.made or (inputs / check.input.file).is_file()):
-        return "input missing", f"put {check.input.file} into {inputs}; it is here: {check.input.where}"
-    worst = _difference(check, inputs)
+        return Verdict("input missing", "", f"put {check.input.file} into {inputs}; it is here: {check.input.where}")
+    try:
+        extractor = extractor_of(check.params, device="cpu")
+        weights = _weights_in(extractor, check.params)
+    except DamageError as error:
+        return Verdict("fail", error.message, "")
+    if not weights.holds:
+        return Verdict("fail", weights.told, "not computed")
+    holds, output = _output(check, extractor, inputs)
+    return Verdict("pass" if holds else "fail", weights.told, output)
+
+
+def _weights_in(extractor: Extractor, params: Extract) -> WeightsProof:
+    """Whether the tensors that were loaded are the published ones, and whether the network computes with just these."""
+    state = state_of(params.weights, sha256=sha256_now(params.weights)) or {}
+    proof = prove_tensors(params.weights, state)
+    differing, number = differing_tensors(extractor, rebuilt(params, state))
+    if differing:
+        return WeightsProof(
+            False, f"the network's {differing[0]} is not what the weights give ({len(differing)} differ)"
+        )
+    return proof._replace(told=f"{proof.told}; the network has them in all its {number}") if proof.holds else proof
+
+
+def _output(check: PublishedCheck, extractor: Extractor, inputs: Path) -> tuple[bool, str]:
+    worst = _difference(check, extractor, inputs)
     told = f"off by {worst:.1e} of the published numbers; {check.tolerance:.0e} is allowed"
     if check.input.unproven:
         told += f"; the input is taken on trust: {check.input.unproven}"
-    return ("pass" if worst <= check.tolerance else "fail"), told
+    return worst <= check.tolerance, told
 
 
-def _difference(check: PublishedCheck, inputs: Path) -> float:
+def _difference(check: PublishedCheck, extractor: Extractor, inputs: Path) -> float:
     """The worst over all expected numbers, as a share of the largest of each."""
-    rows = {name: torch.as_tensor(found).flatten().double() for name, found in _found(check, inputs).items()}
+    rows = {name: torch.as_tensor(found).flatten().double() for name, found in _found(check, extractor, inputs).items()}
     return max(_share(_measured(rows[each.output], each), each) for each in check.expected)
 
 
-def _found(check: PublishedCheck, inputs: Path) -> Mapping[str, torch.Tensor | np.ndarray]:
-    extractor: Any = extractor_of(check.params, device="cpu")
+def _found(check: PublishedCheck, extractor: Any, inputs: Path) -> Mapping[str, torch.Tensor | np.ndarray]:
     if check.input.is_video:
         require_file(check.input, inputs)
         return features_of_video(

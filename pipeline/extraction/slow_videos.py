@@ -13,14 +13,20 @@ SLOW = 5.0  # frames a second; networks and papers' settings are for 24 to 30
 
 def slow_video_warning(name: str, sampling: Sampling, rows: Iterable[VideoRow]) -> str:
     """What the sampling of the extractor `name` takes of slow clips; nothing where it does what one expects."""
-    every = list(rows)
-    slow = sorted((row for row in every if 0 < row.fps < SLOW), key=lambda row: (row.fps, row.id))
-    effect = _effect(sampling, slow[0].fps) if slow else ""
+    if not _effect(sampling, min(SLOW, sampling.fps or SLOW) / 2):
+        return ""  # whatever the rate
+    count, slow = 0, list[tuple[float, str]]()
+    for row in rows:
+        count += 1
+        if 0 < row.fps < SLOW:
+            slow.append((row.fps, row.id))
+    fps, video_id = min(slow, default=(0.0, ""))
+    effect = _effect(sampling, fps) if slow else ""
     if not effect:
         return ""
     return (
-        f"{name}: {len(slow)} of {len(every)} videos have fewer than {SLOW:g} frames a second"
-        f" ('{printable(slow[0].id)}' has {slow[0].fps:.2g}): {effect}"
+        f"{name}: {len(slow)} of {count} videos have fewer than {SLOW:g} frames a second"
+        f" ('{printable(video_id)}' has {fps:.2g}): {effect}"
     )
 
 

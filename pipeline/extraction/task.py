@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipeline import extraction
-from pipeline.core import record_sha256
+from pipeline.core import canonical
 from pipeline.extraction.engine_choice import require_engine
 from pipeline.extraction.extractor_facts import ExtractorFacts, facts_of
 from pipeline.extraction.fingerprint import fingerprint, video_record
@@ -35,8 +37,14 @@ class Task:
         return video_record(self.record, sha256=row.sha256, backend=row.decoder)
 
     def key_of(self, row: VideoRow) -> str:
-        """Of the video's entry in the feature cache."""
-        return record_sha256(self.record_of(row))
+        """Of the video's entry in the feature cache: the `record_sha256` of its record, of which one part is long."""
+        beginning = f'{{"decoder":{canonical(row.decoder)},"fingerprint":'.encode()
+        end = f',"video":{canonical(row.sha256)}}}'.encode()
+        return hashlib.sha256(beginning + self._fingerprint + end).hexdigest()
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        return canonical(self.record).encode()
 
     def origin_of(self, row: VideoRow) -> dict[str, Any]:
         """What a store says about a video; of one without sound, that it has none."""

@@ -81,11 +81,6 @@ def _write(folder: Path, name: str, value: dict[str, Any]) -> None:
     (folder / f"{name}.js").write_text(call)
 
 
-def inside(entries: Sequence[dict[str, Any]], *, runs: Sequence[ReportedRun]) -> str:
-    """The same as one JSON text for a page that has everything inside."""
-    return script_json(contents(entries, runs=runs, metrics=[]))
-
-
 def script_json(value: Any) -> str:
     """JSON in which nothing can end its script element."""
     return json.dumps(value).replace("<", "\\u003c")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pipeline.captioning import Captioned
 from pipeline.predictions import without_attention
-from pipeline.report.browser import inside, whole_entry
+from pipeline.report.browser import contents, script_json, whole_entry
 from pipeline.report.page import page_environment, scripts_of, source_of
 from pipeline.report.results import (
     Captions,
@@ -20,22 +21,27 @@ from pipeline.report.results import (
 
 def render(captioned: Captioned, *, dataset: str) -> str:
     environment = page_environment()
-    run = _run(captioned)
-    nothing = Captions(splits={}, captions={})
-    entries = [whole_entry(video, runs=[run], captions=nothing, index=captioned.index) for video in captioned.captions]
     return environment.get_template("captioned.html").render(
-        run=run.name,
-        count=len(entries),
+        run=captioned.record["run"],
+        count=len(captioned.captions),
         refused=captioned.refused,
         unlike={id_: each.told() for id_, each in captioned.likeness.items() if each.unlike},
         trained_on=trained_on(captioned.record, dataset=dataset),
-        inside=inside(entries, runs=[run]),
+        inside=script_json(captioned_contents([captioned])),
         runs=[],
         clip_slices=[],
         folder="",
         style=source_of(environment, "style.css"),
         **scripts_of(environment),
     )
+
+
+def captioned_contents(captioned: Sequence[Captioned]) -> dict[str, Any]:
+    """What the browser shows of the same videos, captioned by one run or by several."""
+    runs, nothing = [_run(each) for each in captioned], Captions(splits={}, captions={})
+    videos = dict.fromkeys(video for each in captioned for video in each.captions)
+    entries = [whole_entry(video, runs=runs, captions=nothing, index=captioned[0].index) for video in videos]
+    return contents(entries, runs=runs, metrics=[])
 
 
 def trained_on(record: dict[str, Any], *, dataset: str) -> str:

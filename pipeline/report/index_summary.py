@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipeline.index import VideoIndex
@@ -22,18 +21,26 @@ class IndexSummary:
 
 
 def summarise(index: VideoIndex) -> IndexSummary:
-    rows = [index.rows[video] for video in sorted(index.rows)]
+    """With one row in memory at a time."""
+    frames, seconds, warnings = 0, 0.0, list[tuple[str, str]]()
+    sizes, backends, sound = Counter[str](), Counter[str](), Counter[str]()
+    for row in index.rows.values():
+        frames, seconds = frames + row.frames, seconds + row.duration
+        sizes[f"{row.width} × {row.height}"] += 1
+        backends[row.backend] += 1
+        sound[row.audio] += 1
+        warnings += [(row.id, warning) for warning in row.warnings]
     return IndexSummary(
-        videos=len(rows),
-        frames=sum(row.frames for row in rows),
-        minutes=sum(row.duration for row in rows) / 60,
-        sizes=_counts(f"{row.width} × {row.height}" for row in rows),
-        backends=_counts(row.backend for row in rows),
-        sound=_counts(str(row.audio) for row in rows),
-        warnings=[(row.id, warning) for row in rows for warning in row.warnings],
+        videos=len(index.rows),
+        frames=frames,
+        minutes=seconds / 60,
+        sizes=_ordered(sizes),
+        backends=_ordered(backends),
+        sound=_ordered(sound),
+        warnings=sorted(warnings, key=lambda each: each[0]),
         quarantined=[(row.id, row.reason, row.message) for _, row in sorted(index.quarantined.items())],
     )
 
 
-def _counts(values: Iterable[str]) -> list[tuple[str, int]]:
-    return sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0]))
+def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

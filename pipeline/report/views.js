@@ -3,7 +3,10 @@
 const draw = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const fill = (node, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes || {})) if (value !== null) node.setAttribute(name, value);
+    // A style goes in as a property: as an attribute a strict content policy would drop it.
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name === "style") node.style.cssText = value; else if (value !== null) node.setAttribute(name, value);
+    }
     node.append(...children.flat(Infinity).filter((child) => child !== null));
     return node;
   };
@@ -196,5 +199,5 @@ const draw = (() => {
     });
     return clip;
   };
-  return { card, el, frame, strip };
+  return { card, el, svg, frame, strip, cells, boxes, timeline, looked, said, seconds, percent, strongest };
 })();

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pipeline.core import SEAL, DamageError, InputError, printable, record_sha256, seal_is_whole, sealed, write_bytes
+from pipeline.core import (
+    SEAL,
+    DamageError,
+    InputError,
+    printable,
+    publishing,
+    record_sha256,
+    seal_is_whole,
+    write_sealed,
+)
 from pipeline.store.features import ROW_COLUMNS
 from pipeline.store.tensor_file import Written
 
@@ -69,6 +78,7 @@ def make_manifest(
     shards: Mapping[str, Written],
     shard_count: int,
     videos: Mapping[str, Mapping[str, Any]],
+    rows: int,
     failures: Mapping[str, Failure],
     own_weights: Mapping[str, str],
 ) -> dict[str, Any]:
@@ -83,20 +93,32 @@ def make_manifest(
         "outputs": {name: {"shape": list(out.shape), "dtype": out.dtype} for name, out in outputs.items()},
         "shard_count": shard_count,
         "shards": {name: asdict(written) for name, written in shards.items()},
-        "videos": {video_id: dict(facts) for video_id, facts in videos.items()},
+        "videos": videos,
         "failures": {video_id: asdict(failure) for video_id, failure in failures.items()},
         "sizes": {
             "videos": len(videos),
             "failures": len(failures),
-            "rows": sum(facts["rows"] for facts in videos.values()),
+            "rows": rows,
             "bytes": sum(written.bytes for written in shards.values()),
         },
     }
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    text = json.dumps({"checksum": SEAL.decode(), **manifest}, indent=1, sort_keys=True) + "\n"
-    write_bytes(folder / MANIFEST, sealed(text.encode(), at=len(_START)))
+    with publishing(folder / MANIFEST) as temporary, temporary.open("wb") as stream:
+        write_sealed(stream, (piece.encode() for piece in _pieces(manifest)), at=len(_START))
+
+
+def _pieces(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """As JSON of all of it would be, sorted and indented, with the facts of one video in memory at a time."""
+    encoder, videos = json.JSONEncoder(indent=1, sort_keys=True), manifest["videos"]
+    text = encoder.encode({"checksum": SEAL.decode(), **manifest, "videos": {}})
+    yield text.removesuffix("{}\n}")  # no other key comes after the videos
+    before = "{\n  "
+    for video_id in sorted(videos):
+        yield f"{before}{encoder.encode(video_id)}: " + encoder.encode(videos[video_id]).replace("\n", "\n  ")
+        before = ",\n  "
+    yield "\n }\n}\n" if videos else "{}\n}\n"
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.core import InputError, fresh_folder, named, printable
+from pipeline.core import Derived, InputError, fresh_folder, named, printable
 from pipeline.store.features import VideoFeatures
 from pipeline.store.manifest import (
     MANIFEST,
@@ -73,7 +73,8 @@ def write_store(
             outputs=scribe.outputs,
             shards=shards,
             shard_count=count,
-            videos={id_: {"rows": rows, **(origins or {}).get(id_, {})} for id_, rows in sorted(scribe.rows.items())},
+            videos=Derived(scribe.rows, lambda id_: {"rows": scribe.rows[id_], **(origins or {}).get(id_, {})}),
+            rows=sum(scribe.rows.values()),
             failures=failures,
             own_weights=own_weights or {},
         )

@@ -97,7 +97,7 @@ def few_steps(each: int, epochs: int) -> str:
         return ""
     return (
         f"{each * epochs} steps in all ({each} an epoch) are too few to learn sentences;"
-        " lower batch_size, raise epochs and patience"
+        " lower batch_size, raise epochs and patience; `framescribe dataset use` does so for a small set"
     )
 
 

@@ -38,7 +38,7 @@ def import_bytes(
     if proof == FIRST_USE and (trust or name in REGISTRY) and name.startswith(CHECKED):
         require_fit(state, network=name, source=shown)
     record = {"origin_sha256": digests.sha256, "origin_git_blob": digests.git_blob, "proof": proof}
-    return _keep(name, state, folder=folder, record=record)
+    return _keep(name, state, folder=folder, record=record, source=shown)
 
 
 def import_own(name: str, data: bytes, *, network: str, file_name: str, folder: Path = WEIGHTS_FOLDER) -> Path:
@@ -52,20 +52,26 @@ def import_own(name: str, data: bytes, *, network: str, file_name: str, folder: 
     state = _state_of(mapping, plain_state(tree, known=known), source=file_name)
     require_fit(state, network=network, source=file_name)
     record = {"licence": YOURS, "network": network, "file": file_name, "origin_sha256": digests.sha256, "proof": YOURS}
-    return _keep(name, state, folder=folder, record=record)
+    return _keep(name, state, folder=folder, record=record, source=file_name)
 
 
-def _keep(name: str, state: Mapping[str, torch.Tensor], *, folder: Path, record: Mapping[str, str]) -> Path:
-    arrays = {key: _numpy(value) for key, value in state.items()}
+def _keep(
+    name: str, state: Mapping[str, torch.Tensor], *, folder: Path, record: Mapping[str, str], source: str
+) -> Path:
+    arrays = {key: _numpy(value, name=key, source=source) for key, value in state.items()}
     specs = {key: spec_of(array) for key, array in arrays.items()}
     return write_converted(name, specs, arrays.__getitem__, folder=folder, record=record)
 
 
-def _numpy(tensor: torch.Tensor) -> np.ndarray:
+def _numpy(tensor: torch.Tensor, *, name: str, source: str) -> np.ndarray:
     import torch
 
     wide = tensor.float() if tensor.dtype == torch.bfloat16 else tensor  # numpy has no bfloat16
-    return wide.detach().contiguous().numpy()
+    try:
+        return wide.detach().contiguous().numpy()
+    except (TypeError, RuntimeError) as error:
+        told = f"{tensor.layout}, {tensor.dtype}".replace("torch.", "")
+        raise InputError(f"{source}: '{name}' is {told}, which is not kept", hint="save it as dense float32") from error
 
 
 def identify(weights: Weights, digests: Digests, *, file_name: str, trust: bool = False) -> tuple[WeightsSource, str]:

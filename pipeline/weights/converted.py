@@ -14,7 +14,16 @@ from pipeline.store import Spec, TensorFile, order, write_tensors
 from pipeline.weights.instructions import fetch_command, missing
 from pipeline.weights.lookup import entry, with_parts
 from pipeline.weights.own import YOURS, own_network
-from pipeline.weights.registry import NONE, RANDOM, REGISTRY, WEIGHTS_FOLDER, WITHOUT_FILE, Digests, Weights
+from pipeline.weights.registry import (
+    NONE,
+    RANDOM,
+    REGISTRY,
+    WEIGHTS_FOLDER,
+    WITHOUT_FILE,
+    Digests,
+    Weights,
+    WeightsSource,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -70,22 +79,29 @@ def _is_of(weights: Weights, record: Mapping[str, str]) -> bool:
         return record.get("parts") == weights.composition
     if weights.is_folder:
         return "config" in record  # many files, each with its hash in the record
+    return record.get("proof") == FIRST_USE or source_of(weights, record) is not None
+
+
+def source_of(weights: Weights, record: Mapping[str, str]) -> WeightsSource | None:
+    """The published file that the tensors were made of; None where no hash says so."""
     digests = Digests(record.get("origin_sha256", ""), record.get("origin_git_blob", ""))
-    return record.get("proof") == FIRST_USE or any(source.proof(digests) for source in weights.sources)
+    return next((source for source in weights.sources if source.proof(digests)), None)
 
 
 def verify(name: str, *, folder: Path = WEIGHTS_FOLDER) -> WeightsStatus:
-    """Hash every tensor and compare with what was recorded when the file was made."""
+    """Hash every tensor; compare with what was recorded when the file was made, and with what is known of it anyway."""
     state = status(name, folder=folder)
     if state != "present":
         return state
     tensors = TensorFile(converted_path(name, folder=folder))
     specs = {key: tensors.spec(key) for key in tensors}
     try:
-        found = _tensors_sha256(specs, tensors.__getitem__)
+        found = tensors_sha256(specs, tensors.__getitem__)
     except DamageError:
         return "damaged"
-    return "present" if found == tensors.metadata.get("tensors_sha256") else "damaged"
+    source = source_of(entry(name, folder=folder), tensors.metadata)
+    known = {tensors.metadata.get("tensors_sha256"), (source and source.tensors_sha256) or found}
+    return "present" if known == {found} else "damaged"
 
 
 def load_weights(name: str, *, folder: Path = WEIGHTS_FOLDER) -> dict[str, torch.Tensor]:
@@ -115,14 +131,14 @@ def write_converted(
     path = converted_path(name, folder=folder)
     facts = {
         "licence": record.get("licence") or entry(name).licence,
-        "tensors_sha256": _tensors_sha256(specs, tensor),
+        "tensors_sha256": tensors_sha256(specs, tensor),
         **record,
     }
     write_tensors(path, specs, tensor, metadata=facts)
     return path
 
 
-def _tensors_sha256(specs: Mapping[str, Spec], tensor: Callable[[str], np.ndarray]) -> str:
+def tensors_sha256(specs: Mapping[str, Spec], tensor: Callable[[str], np.ndarray]) -> str:
     """Over all tensors as their bytes lie in the file."""
     sha256 = hashlib.sha256()
     for key in order(specs):

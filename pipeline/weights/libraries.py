@@ -24,6 +24,8 @@ def published(name: str) -> Weights:
     """The entry of LIBRARY:NETWORK or LIBRARY:NETWORK.EDITION."""
     library, _, rest = name.partition(":")
     network, _, edition = rest.partition(".")
+    if rest.endswith("."):
+        raise UsageError(f"'{name}' names no edition after its point", hint=f"write {name.rstrip('.')}")
     if library not in LIBRARIES:
         raise UsageError(f"'{name}': no library '{library}' publishes weights; known: {', '.join(LIBRARIES)}")
     return LIBRARIES[library](network, edition)

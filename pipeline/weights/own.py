@@ -73,9 +73,9 @@ def layout_of(file_name: str) -> str:
 
 def plain_state(tree: Any, *, known: set[str]) -> Any:
     """The state dictionary inside a checkpoint, free of the names of its wrappers."""
-    for key in CHECKPOINTS:
-        if isinstance(tree, Mapping) and isinstance(tree.get(key), Mapping):
-            tree = tree[key]
+    for _ in CHECKPOINTS:  # one inside another; a tree that contains itself ends here too
+        inside = [key for key in CHECKPOINTS if isinstance(tree, Mapping) and isinstance(tree.get(key), Mapping)]
+        tree = tree[inside[0]] if inside else tree
     while isinstance(tree, Mapping) and not known & tree.keys() and (prefix := _common_prefix(tree)):
         tree = {str(name).removeprefix(prefix): tensor for name, tensor in tree.items()}
     return tree

@@ -19,6 +19,7 @@ from pipeline.core import UNREADABLE, InputError
 from pipeline.weights.caffe import read_blob
 from pipeline.weights.safe_pickle import Dtype, read_arrays, scalar
 
+ADVICE = ("Weights only load failed", "Check the documentation")  # how torch's paragraphs about loading code begin
 LIMIT = 4 * 2**30  # bytes of a file, packed or unfolded: several times the largest in the registry
 
 
@@ -65,8 +66,10 @@ def _torch(data: bytes, *, source: str) -> Any:
 
 
 def _first_sentence(message: str) -> str:
-    """Of what torch's reader says; the rest is advice to load the file as code."""
-    return message.rpartition("WeightsUnpickler error:")[2].strip().split(". ")[0].split(", ")[0]
+    """Of what torch's reader says of the file; the rest is advice to load it as code."""
+    paragraphs = message.rpartition("WeightsUnpickler error:")[2].split("\n\n")
+    stated = [each.strip() for each in paragraphs if not each.strip().startswith(ADVICE)]
+    return "".join(stated[:1]).split(". ")[0].split(", ")[0]
 
 
 def _arrays(data: bytes, *, source: str) -> Any:

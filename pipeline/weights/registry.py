@@ -57,6 +57,7 @@ class WeightsSource(_Facts):
     sha256: Sha256 | None = None
     sha256_prefix: Annotated[str, Field(pattern=r"^[0-9a-f]{8,63}$")] | None = None
     git_blob: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
+    tensors_sha256: Sha256 | None = None  # of what the conversion makes of the file, where we have seen it
     size: int | None = None  # bytes, where published
     mebibytes: float | None = None  # where only about that is known
 

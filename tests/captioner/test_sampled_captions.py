@@ -91,6 +91,7 @@ def test_the_beams_of_a_video_are_sentences_and_the_best_comes_first() -> None:
     features, search = tables(7, videos=20), Search(4, 5, length_power=0.7)
     best = beam_search(Bigrams(), features, search)
 
-    for sentences, one in zip(beam_sentences(Bigrams(), Bigrams().encode(features), search), best, strict=True):
+    found = beam_sentences(Bigrams(), Bigrams().encode(features), [f"v{number}" for number in range(20)], search=search)
+    for sentences, one in zip(found, best, strict=True):
         assert sentences[0] == one.words
         assert len({tuple(words) for words in sentences}) == len(sentences) <= 4

@@ -45,7 +45,7 @@ def best_by_enumeration(table: Tensor, *, max_words: int, power: float) -> tuple
     log_probs = log_probs.log_softmax(-1)
     speakable = [word for word in range(WORDS) if word not in (*BANNED, EOS)]
     found = []
-    for length in range(max_words + 1):
+    for length in range(1, max_words + 1):  # saying nothing is no sentence
         for words in itertools.product(speakable, repeat=length):
             path = [BOS, *words, EOS]
             score = float(sum(log_probs[a, b] for a, b in itertools.pairwise(path)))
@@ -118,21 +118,46 @@ class CountedRows(Bigrams):
 
 def test_no_step_is_made_whose_word_can_change_nothing() -> None:
     features = tables(3, videos=5)
-    features["appearance"].values[:, :, EOS] = 9.0  # the empty sentence is likelier than all others together
+    features["appearance"].values[:, :, EOS] = 9.0  # a sentence of one word is likelier than all longer ones together
+    features["appearance"].values[:, BOS, EOS] = -9.0
     model = CountedRows()
 
-    assert [sentence.words for sentence in beam_search(model, features, Search(4, 8))] == [[]] * 5
-    assert model.rows == [5]  # one hypothesis a video before the first word
-    beam_search(model, features, Search(4, 8, length_power=1.0))
-    assert len(model.rows) > 3  # divided by its length a longer sentence may still be better
+    assert [len(sentence.words) for sentence in beam_search(model, features, Search(3, 8))] == [1] * 5
+    assert model.rows == [5, 15]  # one hypothesis a video before the first word
+    beam_search(model, features, Search(3, 8, length_power=1.0))
+    assert len(model.rows) > 4  # divided by its length a longer sentence may still be better
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), width=st.integers(1, 4), power=st.sampled_from([0.0, 1.0]))
+def test_where_nothing_is_likeliest_the_best_sentence_is_said_and_others_stay(
+    seed: int, width: int, power: float
+) -> None:
+    search = Search(width, 4, length_power=power)
+    features = tables(seed, videos=4)
+    others = [sentence.words for sentence in beam_search(Bigrams(), features, search)]
+    features["appearance"].values[::2, BOS, EOS] = 30.0  # every second video would rather be silent
+    found = [sentence.words for sentence in beam_search(Bigrams(), features, search)]
+
+    assert all(found)
+    assert found[1::2] == others[1::2]
+
+
+def test_a_model_that_has_no_word_to_say_says_nothing() -> None:
+    features = tables(3, videos=2)
+    features["appearance"].values[:, :, EOS + 2 :] = -torch.inf
+
+    assert [sentence.words for sentence in beam_search(Bigrams(), features, Search(3, 4))] == [[], []]
 
 
 def test_greedy_is_a_beam_of_one() -> None:
     features = tables(7, videos=30)
     spoken = greedy(Bigrams(), Bigrams().encode(features), max_words=4).words.tolist()
-    searched = beam_search(Bigrams(), features, Search(1, 4))
+    searched = [sentence.words for sentence in beam_search(Bigrams(), features, Search(1, 4))]
+    said = [row[: row.index(EOS)] for row in spoken]
 
-    assert [row[: row.index(EOS)] for row in spoken] == [sentence.words for sentence in searched]
+    assert [words for words in said if words] == [other for words, other in zip(said, searched, strict=True) if words]
+    assert len(set(map(len, said))) > 2
 
 
 def test_what_is_drawn_has_no_special_words_and_ends() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings, strategies as st
 
 from models.base import Input
 from pipeline.captioner.batches import FeatureSource
+from pipeline.captioning.chosen_search import _candidates
 from pipeline.captioning.closeness import Closeness, bleu_closeness, cider_closeness
 from pipeline.captioning.consensus import closest
 from pipeline.captioning.nearest_videos import NearestVideos
@@ -19,6 +22,7 @@ from pipeline.metrics.bleu import BleuScorer
 from pipeline.metrics.cider import CiderScorer, DocumentFrequencies
 from pipeline.params.caption import Caption
 from pipeline.store import Rows, VideoFeatures, open_store, write_store
+from tests.captioner.test_search import Bigrams, tables
 
 WORDS = ["a", "dog", "cat", "runs", "sits", "fast"]
 TRAINING = {
@@ -83,6 +87,8 @@ def test_one_candidate_wins_and_an_empty_one_does_no_harm() -> None:
 
     assert closest({"v": Counter(["a dog runs"] * 5)}, closeness) == {"v": "a dog runs"}
     assert closest({"v": Counter(["", "", "a dog runs", "a dog sits"])}, closeness)["v"].startswith("a dog")
+    assert closest({"v": Counter(["", "", "a cat sits"])}, closeness) == {"v": "a cat sits"}
+    assert closest({"v": Counter([""])}, closeness) == {"v": ""}
 
 
 @pytest.fixture
@@ -113,6 +119,17 @@ def test_a_slot_that_the_run_does_not_read_is_told(source: FeatureSource) -> Non
         UsageError, match="neighbours_by is 'motion', which the run does not read; it reads: appearance"
     ):
         NearestVideos(source, source, "motion", {"v1": ["x"]}, 1).neighbours(["v2"])
+
+
+@pytest.mark.parametrize("kind", get_args(Caption.model_fields["consensus_of"].annotation))
+def test_candidates_of_every_kind_are_drawn(kind: Literal["sample", "beam"]) -> None:
+    params, videos = Caption(search="consensus", consensus_of=kind, beam=3, samples=4, max_words=5), ["v0", "v1"]
+
+    with torch.inference_mode():
+        found = _candidates(params)(Bigrams(), Bigrams().encode(tables(7, videos=2)), videos)
+
+    assert [len(sentences) <= 4 for sentences in found] == [True, True]
+    assert all(words for sentences in found for words in sentences)
 
 
 def test_only_what_the_search_uses_decides() -> None:

@@ -81,7 +81,7 @@ def test_a_network_of_transformers_that_is_not_here_says_how_to_get_it(
     assert "framescribe weights fetch transformers:someone/tiny" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("network", ["open_clip:ViT-B-32", "timm:nosuch", "torchvision:raft_small"])
+@pytest.mark.parametrize("network", ["open_clip:ViT-B-32", "timm:nosuch", "timm:resnet18.", "torchvision:raft_small"])
 def test_what_no_family_takes_is_refused(network: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (project / "params.yaml").read_text()
 

@@ -7,6 +7,7 @@ import re
 import socket
 import ssl
 import stat
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,8 +16,10 @@ import psutil
 import pytest
 
 from pipeline.cli import main
+from pipeline.core.command_progress import CommandProgress
 from pipeline.core.console import Console
 from pipeline.core.errors import InputError, UsageError
+from pipeline.core.seen_commands import read_commands
 from tests.cluster.conftest import QUIET, Workers
 from tests.cluster.sockets import listeners
 from workflows.cluster.certificates import ROLES, make_certificates
@@ -27,10 +30,18 @@ from workflows.profiles.schema import Node, load_profile
 LISTENERS = 4  # at least: the scheduler, its page, and a worker with its nanny
 
 
-def test_nothing_listens_outside_loopback(workers: Workers) -> None:
-    """Scheduler, dashboard, nannies, workers: read from the socket table while they are at work."""
-    results = workers(1, dashboard="127.0.0.1:0").map(str, [1, 2, 3])
-    next(results)
+def test_nothing_listens_outside_loopback(workers: Workers, tmp_path: Path) -> None:
+    """Scheduler, dashboard, nannies, workers: read from the socket table while they are at work.
+
+    The dashboard's link is told to whoever watches the project.
+    """
+    told = CommandProgress("extract", tmp_path)
+    executor = replace(workers(1, dashboard="127.0.0.1:0"), console=Console(quiet=True, kept=told))
+    with told.bar("extract", 3):
+        results = executor.map(str, [1, 2, 3])
+        next(results)
+    (seen,) = read_commands(tmp_path)
+    assert seen.links["dask dashboard"].startswith("http://127.0.0.1:")
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     found = listeners(each.pid for each in family if each.status() != psutil.STATUS_ZOMBIE)
     assert len(found) >= LISTENERS

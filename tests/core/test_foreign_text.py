@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from pipeline.cli import main
-from pipeline.core.console import Console, _rich_bar, printable, printable_lines
+from pipeline.core.console import Console, _rich_bar
 from pipeline.core.errors import FramescribeError
 from pipeline.core.ids import named
+from pipeline.core.shown_text import printable, printable_lines
 from pipeline.corpus.corpus import Corpus, write_corpus
 from pipeline.index.video_index import read_index
 from pipeline.papers import recipes

@@ -1,6 +1,7 @@
 """A plain folder of videos: a table of captions as CSV or JSON, or none at all."""
 
 import json
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,47 @@ def as_csv_of_a_spreadsheet(folder):
     return path
 
 
+def as_unicode_text_of_a_spreadsheet(folder):
+    path = folder / "captions.csv"
+    path.write_bytes(
+        CSV.replace(",split", "\t Split")
+        .replace("video,c", "Video\tC")
+        .replace(",test", "\ttest")
+        .replace("mp4,", "mp4\t")
+        .replace("MOV,", "MOV\t")
+        .replace("climbs,", "climbs\t")
+        .replace("v1.5,", "v1.5\t")
+        .replace(",validate", "\tvalidate")
+        .encode("utf-16")
+    )
+    return path
+
+
+def with_semicolons_and_folders_of_windows(folder):
+    path = folder / "captions.csv"
+    path.write_text(
+        "video;caption;split\nC:\\raw\\beach.mp4;a dog, and a man, run;test\n"
+        "beach.mp4;a dog runs along the water;test\nhill.mov;a man climbs;\nv1.5;a bird sings;validate\n"
+    )
+    return path
+
+
 def as_json(folder):
     path = folder / "captions.json"
     path.write_text(json.dumps(ROWS))
     return path
 
 
-@pytest.mark.parametrize("write", [as_csv, as_csv_of_a_spreadsheet, as_json])
+@pytest.mark.parametrize(
+    "write",
+    [
+        as_csv,
+        as_csv_of_a_spreadsheet,
+        as_unicode_text_of_a_spreadsheet,
+        with_semicolons_and_folders_of_windows,
+        as_json,
+    ],
+)
 def test_both_formats_say_the_same(tmp_path, write):
     annotations = load_plain_folder(write(tmp_path))
 
@@ -56,6 +91,8 @@ def test_both_formats_say_the_same(tmp_path, write):
     [
         ("name,text\na,b\n", "has no column video, caption; its first line has: name, text"),
         ("", "has no column video, caption; its first line has: nothing"),
+        ("video,caption\na,one, two, three\n", "line 2: more cells than columns:  two, three"),
+        ('video,caption\na,"one\nb,two\n', "line 3: unexpected end of data"),
         ("video,caption\na,\nb,  \n", "none of its 2 lines has a caption"),
         ("video,caption,split\na,one,dev\n", "'a' has the split 'dev'; allowed: train, validate, val, test"),
         ("video,caption,split\na,one,test\na.mp4,two,train\n", r"in several splits \(1\): a"),
@@ -66,6 +103,14 @@ def test_a_wrong_table_is_told_in_words(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         load_plain_folder(path)
+
+
+def test_another_encoding_is_told_with_what_to_do(tmp_path):
+    path = tmp_path / "captions.csv"
+    path.write_bytes("video,caption\na,un café\n".encode("latin-1"))
+    with pytest.raises(InputError, match="byte 22 is 0xe9") as caught:
+        load_plain_folder(path)
+    assert "CSV UTF-8" in caught.value.hint
 
 
 def test_a_wrong_json_names_its_place(tmp_path):
@@ -106,6 +151,18 @@ def test_without_captions_a_table_is_written_to_be_filled_in_and_the_graph_can_e
     Path("captions.csv").write_text(filled)
     assert main(["dataset", "use", "folder", "--videos", "clips"]) == 0
     assert Path("captions.csv").read_text() == filled
+
+
+def test_an_accent_may_be_a_part_of_its_letter_or_stand_after_it(clips, capsys):
+    for number, form in enumerate(["NFC", "NFD"] * 2):
+        Path(f"clips/{unicodedata.normalize(form, f'café{number}')}.mp4").touch()
+    rows = [
+        f"{unicodedata.normalize(form, f'café{n}')}.mp4,a dog" for n, form in enumerate(["NFD", "NFC", "NFC", "NFD"])
+    ]
+    Path("captions.csv").write_text("\n".join(["video,caption", *rows]))
+    assert main(["dataset", "use", "folder", "--videos", "clips", "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["splits"]["train"]["with_file"] == 4
 
 
 def test_the_other_data_sets_still_want_their_annotations(clips, capsys):

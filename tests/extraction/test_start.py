@@ -15,7 +15,8 @@ import pytest
 
 import extractors
 from pipeline.cli import main
-from pipeline.extraction import extractor_facts
+from pipeline.core import Console, InProcess
+from pipeline.extraction import extract_features, extractor_facts
 from pipeline.extraction.build_extractor import load_extractor
 from pipeline.extraction.task import make_task
 from pipeline.params import Extract
@@ -85,6 +86,27 @@ def test_nothing_to_do_needs_no_torch(folder: Path, capsys: pytest.CaptureFixtur
     assert computed(summary) == {"vectors": 0, "sound": 0}
     assert modules & HEAVY == set()
     assert {name: content(folder / "features" / name) for name in ENTRIES} == before
+
+
+class NoWorker:
+    """Its processes would import torch for what they are sent, wherever they are."""
+
+    workers = 2
+
+    def map(self, *_: Any) -> Any:
+        pytest.fail("a worker was asked")
+
+
+def test_nothing_to_do_asks_no_worker(folder: Path) -> None:
+    for executor in (InProcess(), NoWorker()):
+        extract_features(
+            {"vectors": Extract.model_validate(ENTRIES["vectors"])},
+            index=folder / "data/index",
+            outs={"vectors": folder / "store"},
+            executor=executor,
+            device="cpu",
+            console=Console(quiet=True),
+        )
 
 
 def notes(folder: Path) -> set[Path]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,7 @@ import framescribe
 from pipeline.cli import main
 from pipeline.core.errors import FramescribeError
 from tests.clips import judged_frames, tone
+from tests.doc_blocks import blocks
 from tests.imports import ROOT
 
 CLIP = "data/demo/videos/video1.mp4"
@@ -246,17 +246,24 @@ def test_the_process_is_left_as_it_was(project: Path, capfd: pytest.CaptureFixtu
 
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_the_blocks_of_the_page_run(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+    found = blocks(ROOT / "docs/python.md", "python")
     own: dict[str, Any] = {}
 
-    for block in blocks:
+    for block in found:
         exec(block, own)  # noqa: S102 - our own page
 
-    assert len(blocks) == 7
+    assert len(found) == 7
     said = capfd.readouterr()
     assert "3 videos; untrained: True" in said.out
     assert "there is no run at" in said.out
     assert said.err == ""
+
+
+@pytest.mark.parametrize("page", ["decoding.md", "feature-store.md"])
+def test_the_block_of_another_page_runs(project: Path, page: str) -> None:
+    (block,) = blocks(ROOT / "docs" / page, "python")
+
+    exec(block, {})  # noqa: S102 - our own page
 
 
 def test_the_notebook_runs(project: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from pipeline.core.errors import DamageError, InputError
 from pipeline.core.hashing import file_sha256
 from pipeline.core.sealed_file import write_sealed_json
+from pipeline.index.stored_index import LATEST
 from pipeline.index.video_index import CONTENT, QuarantineRow, VideoRow, read_index, write_index
 
 ROW = VideoRow(
@@ -128,3 +131,34 @@ def test_times_are_each_videos_own(tmp_path: Path) -> None:
     assert {name: index.times(name).tolist() for name in index.rows} == {
         name: values.tolist() for name, values in times.items()
     }
+
+
+def test_memory_holds_neither_rows_nor_times(tmp_path: Path) -> None:
+    """Of a video an id and where its row lies: a row alone is 600 bytes, the times of 200 frames 1,600."""
+    count, times = 4000, np.arange(200) / 25
+    rows = [replace(ROW, id=f"video{number:04d}", frames=len(times), warnings=()) for number in range(count)]
+    write_index(tmp_path, rows, times={row.id: times for row in rows})
+    read_index(tmp_path)  # what is imported with it
+    tracemalloc.start()
+    try:
+        index = read_index(tmp_path)
+        assert sum(len(index.times(row.id)) for row in index.rows.values()) == count * len(times)
+        assert tracemalloc.get_traced_memory()[1] < 300 * count + 2500 * LATEST
+    finally:
+        tracemalloc.stop()
+    assert dict(index.rows) == {row.id: row for row in rows}
+
+
+def test_what_was_checked_is_what_is_read(tmp_path: Path) -> None:
+    """Another index may be published meanwhile; one that is cut off in place is told."""
+    write_index(tmp_path, [ROW, OTHER], times=TIMES)
+    index = read_index(tmp_path)
+    write_index(tmp_path, [ROW], times={"b": TIMES["b"] + 1})
+
+    assert list(index.rows.values()) == [OTHER, ROW]
+    assert np.array_equal(index.times("b"), TIMES["b"])
+
+    again = read_index(tmp_path)
+    os.truncate(tmp_path / "times.npy", 130)
+    with pytest.raises(DamageError, match=r"times.npy became shorter[\s\S]*framescribe decode"):
+        again.times("b")

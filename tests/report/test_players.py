@@ -20,7 +20,7 @@ def address(path: Path | str, beside: Path) -> str:
 
 
 def index_of(*rows: VideoRow) -> VideoIndex:
-    return VideoIndex(Path(), {row.id: row for row in rows}, {}, np.zeros(0), {})
+    return VideoIndex(Path(), {row.id: row for row in rows}, {}, lambda _: np.zeros(0))
 
 
 @pytest.mark.parametrize("name", ["a.mp4", "B.WEBM", "100 % #1?.m4v", 'ü&"<.mp4', "javascript:x.mp4"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import html.parser
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -145,6 +147,28 @@ def test_cells_of_others_cannot_become_latex() -> None:
     assert "\n{[}1cm] \\& \\textbackslash{}\\textbackslash{} & $-$1.0 \\\\\n" in text
     assert "\n{*} \\textbackslash{}end\\{tabular\\} & \\textendash{} \\\\\n" in text
     assert text.count(r"\end{tabular}") == 1
+
+
+PRINTABLE = "".join(map(chr, range(32, 127))) + "–…’−±×"
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no LaTeX here; the tests above read the files with a parser")
+def test_latex_itself_sets_every_table(page: Path, tmp_path: Path) -> None:
+    """The packages that the files name, and no error, warning or sign that its font does not have."""
+    evil = ShownTable("evil", PRINTABLE, ("a_b", "[c"), [("[1cm] & \\\\", "−1.0"), (PRINTABLE, "–"), ("*", "--- ~ ^")])
+    (tmp_path / "evil.tex").write_text(latex_table(evil))
+    tables = [tmp_path / "evil.tex", *sorted((page.parent / "index-tables").glob("*.tex"))]
+    packages = sorted({line for path in tables for line in re.findall(r"^% (\\usepackage.*)", path.read_text(), re.M)})
+    body = [f"\\input{{{path}}}\\clearpage" for path in tables]
+    lines = [r"\documentclass{article}", *packages, r"\begin{document}", *body, r"\end{document}"]
+    (tmp_path / "all.tex").write_text("\n".join(lines))
+
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300)
+    told = (tmp_path / "all.log").read_text(errors="replace")
+    assert done.returncode == 0, told[-2000:]
+    assert "Missing character" not in told
+    assert re.search(rf"Output written on all.pdf \({len(tables)} pages", told)
 
 
 def test_names_that_differ_in_signs_only_have_files_of_their_own(tmp_path: Path) -> None:

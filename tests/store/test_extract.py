@@ -62,24 +62,24 @@ class Shuffled:
         return map(work, self.numbers.sample(items, len(items)))
 
 
-def test_forty_videos_and_one_more(tmp_path: Path) -> None:
+def test_a_dozen_videos_and_one_more(tmp_path: Path) -> None:
     """Adding a video decodes and computes exactly one; renaming, removing and coming back compute none."""
-    write_clips(tmp_path / "videos", 40)
+    write_clips(tmp_path / "videos", 12)
     store, index = tmp_path / "store", tmp_path / "index"
-    assert counts(extracted(index_of(tmp_path / "videos", index), store)) == (40, 40)
+    assert counts(extracted(index_of(tmp_path / "videos", index), store)) == (12, 12)
     assert counts(extracted(index, store)) == (0, 0)
 
-    write_clips(tmp_path / "videos", 1, first=40)
+    write_clips(tmp_path / "videos", 1, first=12)
     assert counts(extracted(index_of(tmp_path / "videos", index), store)) == (1, 1)
-    assert len(open_store(store)) == 41
+    assert len(open_store(store)) == 13
 
     (tmp_path / "videos/clip007.mp4").rename(tmp_path / "videos/renamed.mp4")
     assert counts(extracted(index_of(tmp_path / "videos", index), store)) == (0, 0)
-    assert {"renamed"} == open_store(store).keys() - {f"clip{number:03d}" for number in range(41)}
+    assert {"renamed"} == open_store(store).keys() - {f"clip{number:03d}" for number in range(13)}
 
     (tmp_path / "videos/renamed.mp4").rename(tmp_path / "clip007.mp4")
     assert counts(extracted(index_of(tmp_path / "videos", index), store)) == (0, 0)
-    assert len(open_store(store)) == 40
+    assert len(open_store(store)) == 12
 
     shutil.copy(tmp_path / "videos/clip001.mp4", tmp_path / "videos/clip002.mp4")  # replaced by known content
     write_clip(tmp_path / "videos/clip003.mp4", frames=9, width=64, height=32)  # replaced by new content

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pipeline.core import SEAL, Derived
 from pipeline.core.errors import DamageError
-from pipeline.store import Failure, Rows, TensorFile, VideoFeatures, shard_of, spec_of, write_store, write_tensors
-from pipeline.store.manifest import shard_count
+from pipeline.store import (
+    MANIFEST,
+    Failure,
+    Rows,
+    TensorFile,
+    VideoFeatures,
+    shard_of,
+    spec_of,
+    write_store,
+    write_tensors,
+)
+from pipeline.store.manifest import read_manifest, shard_count, write_manifest
 from pipeline.store.tensor_file import LENGTH
 from tests.store.making import content
 
@@ -65,3 +77,16 @@ def test_a_file_of_nothing_can_be_read_and_one_that_is_too_long_says_by_how_much
     path.write_bytes(path.read_bytes() + b"\0")
     with pytest.raises(DamageError, match=f"it has {size + 1} bytes, its header says {size}"):
         TensorFile(path)
+
+
+@pytest.mark.parametrize("videos", [{}, {"b": 1}, {"b": 1, "a\udcff {}\n": 2, "ü": 3}])
+def test_facts_of_one_video_after_another_are_the_json_of_all(tmp_path: Path, videos: dict[str, int]) -> None:
+    manifest = {"schema": 2, "failures": {}, "fingerprint": {"x": "{}\n}"}, "sizes": {"rows": 1}}
+    facts = {video: {"rows": rows, "decoder": "pyav"} for video, rows in videos.items()}
+
+    write_manifest(tmp_path, {**manifest, "videos": Derived(videos, facts.__getitem__)})
+
+    whole = json.dumps({"checksum": SEAL.decode(), **manifest, "videos": facts}, indent=1, sort_keys=True) + "\n"
+    data = (tmp_path / MANIFEST).read_bytes()
+    assert data[:16] + SEAL + data[80:] == whole.encode()
+    assert read_manifest(tmp_path)["videos"] == facts

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -47,6 +49,25 @@ def test_usual_files_are_taken(state: dict[str, torch.Tensor], ending: str, pref
     assert weights.verify("mine") == "present"
 
 
+@pytest.mark.parametrize("around", [("model", "state_dict"), ("state_dict", "model"), ("model_state", "model")])
+def test_a_state_inside_a_checkpoint_inside_another_is_found(
+    around: tuple[str, str], state: dict[str, torch.Tensor]
+) -> None:
+    outer, inner = around
+    Path("file.ckpt").write_bytes(published({outer: {inner: state, "epoch": 3}, "optimizer": {}}))
+
+    assert import_it("file.ckpt") == 0
+
+
+def test_a_checkpoint_that_contains_itself_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    around: dict[str, Any] = {}
+    around["model"] = around
+    Path("file.pt").write_bytes(published(around))
+
+    assert import_it("file.pt") == 3
+    assert "is not a state dictionary" in capsys.readouterr().err
+
+
 def test_status_says_yours_and_which_file(state: dict[str, torch.Tensor], capsys: pytest.CaptureFixture[str]) -> None:
     Path("file.pth").write_bytes(published(state))
     assert import_it("file.pth") == 0
@@ -64,6 +85,13 @@ def test_classes_of_a_fine_tuned_network_are_taken(state: dict[str, torch.Tensor
     assert import_it("file.pth") == 0
 
 
+class Shell:
+    """Of a module that torch's reader refuses by its own list, in other words."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, ("exit 1",)
+
+
 def broken(kind: str, state: dict[str, torch.Tensor], folder: Path) -> bytes:
     whole = published(state)
     first = next(iter(state))
@@ -71,11 +99,14 @@ def broken(kind: str, state: dict[str, torch.Tensor], folder: Path) -> bytes:
         "not a file of tensors": b"these are words",
         "truncated": whole[: len(whole) // 2],
         "runs code": published({**state, "extra": Bomb(folder / "exploded")}),
+        "runs a shell": published({**state, "extra": Shell()}),
         "other shapes": published({**state, first: torch.zeros(5, 3, 3, 3)}),
         "other network": published(get_model("mobilenet_v3_small", weights=None).state_dict()),
         "no tensors": published({"a": 3}),
         "no names": published(dict(enumerate(state.values()))),
         "no numbers": published({**state, first: torch.zeros(64, 3, 3, 3, device="meta")}),
+        "sparse": published({**state, first: state[first].to_sparse()}),
+        "eight bits": save({**state, first: state[first].to(torch.float8_e4m3fn)}),
     }
     return files[kind]
 
@@ -83,12 +114,15 @@ def broken(kind: str, state: dict[str, torch.Tensor], folder: Path) -> bytes:
 WORDS = {
     "not a file of tensors": "is not a file of tensors alone",
     "truncated": "is not a whole file",
-    "runs code": "is not a file of tensors alone",
+    "runs code": "is not a file of tensors alone: Unsupported global: GLOBAL",
+    "runs a shell": "is not a file of tensors alone: Trying to load unsupported GLOBAL posix.system whose module posix",
     "other shapes": "features.0.weight is (5, 3, 3, 3), not (64, 3, 3, 3)",
     "other network": "it lacks 52 of 52 tensors",
     "no tensors": "is not a state dictionary",
     "no names": "'0' is no name, or has no numbers",
     "no numbers": "'features.0.weight' is no name, or has no numbers",
+    "sparse": "'features.0.weight' is sparse_coo, float32, which is not kept",
+    "eight bits": "'features.0.weight' is strided, float8_e4m3fn, which is not kept",
 }
 
 
@@ -96,12 +130,13 @@ WORDS = {
 def test_what_the_network_cannot_load_is_refused_and_nothing_stays(
     kind: str, state: dict[str, torch.Tensor], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "file.pth").write_bytes(broken(kind, state, tmp_path))
+    file = tmp_path / ("file.safetensors" if kind == "eight bits" else "file.pth")
+    file.write_bytes(broken(kind, state, tmp_path))
 
-    assert import_it("file.pth") == 3
+    assert import_it(file.name) == 3
 
     assert WORDS[kind] in " ".join(capsys.readouterr().err.split())
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["file.pth"]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [file.name]
 
 
 @pytest.mark.parametrize(

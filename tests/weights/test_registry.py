@@ -7,6 +7,7 @@ import re
 from urllib.parse import urlsplit
 
 import pytest
+import timm
 from pydantic import ValidationError
 from torchvision.models import WeightsEnum, get_model_weights, list_models
 
@@ -106,6 +107,17 @@ def test_labels_of_torchvisions_weights_are_torchvisions(name: str, published: W
         found = {**metrics, **_flat(clean)}[keys[kind]]
         assert f"{found:.{len(number.partition('.')[2])}f}" == number
     assert ("the authors' weights" in label) == ("ported from the original paper" in published.meta["_docs"])
+
+
+@pytest.mark.parametrize("name", [name for name, each in REGISTRY.items() if "for timm's " in each.description])
+def test_licences_and_addresses_of_timms_networks_are_timms(name: str) -> None:
+    """Ours may name the licence of a port beside it."""
+    weights = REGISTRY[name]
+    facts = timm.get_pretrained_cfg(weights.description.rpartition("for timm's ")[2])
+
+    assert facts.license.lower() in weights.licence.lower()
+    addresses = [source.url for source in weights.sources if "huggingface" in source.url]
+    assert all(address.startswith(f"https://huggingface.co/{facts.hf_hub_id}/") for address in addresses)
 
 
 def _flat(metrics: object) -> dict[str, float]:

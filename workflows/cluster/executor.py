@@ -49,6 +49,8 @@ class DaskExecutor:
             while not dispatcher.finished:
                 with opened(self.profile, tell=self._tell, seconds=seconds) as client:
                     self._tell(f"{client.scheduler.address}, {_dashboard(client, self.profile)}")
+                    if self.profile.dashboard is not None:
+                        self.console.link("dask dashboard", client.dashboard_link)
                     try:
                         yield from self._results(dispatcher, client, journal)
                     except SchedulerLostError as error:

@@ -1,0 +1,48 @@
+"""The application: the gate, the pages, the scripts, and errors as people read them."""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from pipeline.core import FramescribeError, UsageError
+from pipeline.live.access import Gate, Keys
+from pipeline.live.live_project import LiveProject
+from pipeline.live.page_kind import drawn
+from pipeline.live.page_list import PAGES
+from pipeline.live.static_files import STATIC
+
+
+def make_app(project: LiveProject, *, keys: Keys) -> Starlette:
+    app = Starlette(
+        routes=[Route("/", go_home), STATIC, *(route for page in PAGES for route in page.routes)],
+        middleware=[Middleware(Gate, keys=keys)],
+        exception_handlers={HTTPException: told_status, FramescribeError: told_error},  # type: ignore[dict-item]
+    )
+    app.state.project = project
+    app.state.pages = PAGES
+    return app
+
+
+def go_home(request: Request) -> Response:
+    del request
+    return RedirectResponse(PAGES[0].path, status_code=303)
+
+
+def told_status(request: Request, error: HTTPException) -> Response:
+    return told(request, str(error.detail), "", status=error.status_code)
+
+
+def told_error(request: Request, error: FramescribeError) -> Response:
+    """A message and the next step: as JSON to a script, as a page to a person."""
+    return told(request, error.message, error.hint, status=400 if isinstance(error, UsageError) else 409)
+
+
+def told(request: Request, message: str, hint: str, *, status: int) -> Response:
+    if "text/html" in request.headers.get("accept", ""):
+        return drawn(request, "problem.html", status=status, message=message, hint=hint)
+    return JSONResponse({"error": message, "hint": hint}, status_code=status)

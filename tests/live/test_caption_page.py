@@ -1,0 +1,260 @@
+"""The page in a real browser: a clip goes in, the sentence and what each word looked at come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import clips
+from tests.live.serving import Served, serving
+
+NAMELESS = """() => [...document.querySelectorAll("button, select, input, summary, a[href], [tabindex='0'], svg")].filter((each) => {
+  if (each.closest("[aria-hidden=true], [hidden]") || each.type === "hidden") return false;
+  return !(each.getAttribute("aria-label") || each.labels?.length || each.textContent.trim());
+}).map((each) => each.outerHTML.slice(0, 200))"""  # noqa: E501
+DONE = "html[data-ready=done]"
+WAIT = 120_000  # milliseconds that a busy machine may take
+SHIFTS = """() => { window.shifted = 0; new PerformanceObserver((list) => { for (const each of list.getEntries())
+  if (!each.hadRecentInput) window.shifted += each.value; }).observe({ type: "layout-shift", buffered: true }); }"""
+
+
+@pytest.fixture(scope="module")
+def server(trained: Path) -> Iterator[Served]:
+    with serving(trained, "--profile", "one.yaml", FRAMESCRIBE_CACHE="cache") as each:
+        yield each
+
+
+@pytest.fixture(scope="module")
+def entered(browser: Any, server: Served) -> dict[str, Any]:
+    """What the browser keeps after the link was opened once."""
+    context = browser.new_context()
+    tab = context.new_page()
+    tab.goto(server.link)
+    tab.wait_for_url("**/caption")
+    state = context.storage_state()
+    context.close()
+    return dict(state)
+
+
+@pytest.fixture
+def page(browser: Any, server: Served, entered: dict[str, Any]) -> Iterator[Any]:
+    """The form; a test fails when the page complains or asks for anything from elsewhere."""
+    with _tab(browser, server, entered) as tab:
+        yield tab
+
+
+class _tab:  # noqa: N801 - reads as a function
+    def __init__(self, browser: Any, server: Served, entered: dict[str, Any], **options: Any) -> None:
+        self.context = browser.new_context(
+            storage_state=entered, **{"viewport": {"width": 1100, "height": 800}} | options
+        )
+        self.server = server
+        self.complaints: list[str] = []
+
+    def __enter__(self) -> Any:
+        tab = self.context.new_page()
+        tab.set_default_timeout(WAIT)
+        tab.on("console", lambda message: self.complaints.append(message.text))
+        tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        tab.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        own = (f"{self.server.address}/", "data:")
+        tab.on("request", lambda asked: self.complaints.extend([] if asked.url.startswith(own) else [asked.url]))
+        tab.goto(f"{self.server.address}/caption")
+        return tab
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.context.close()
+        if kind is None:
+            assert self.complaints == []
+
+
+def give(tab: Any, clip: Path) -> None:
+    tab.set_input_files("#file", str(clip))
+    tab.wait_for_url("**/caption/jobs/*")
+
+
+def test_a_good_clip_gets_its_sentence(page: Any, trained: Path) -> None:
+    page.get_by_label("second").check()
+    give(page, trained / "videos/red.mp4")
+    page.wait_for_selector(DONE)
+
+    assert page.locator("h1").inner_text() == "red.mp4"
+    sentences = page.locator(".sentence").all_inner_texts()
+    assert len(sentences) == 2
+    assert all("clip" in each for each in sentences)
+    assert page.locator("#stages li.done, #stages li.kept").count() == page.locator("#stages li").count() == 8
+    assert page.evaluate(NAMELESS) == []
+
+
+def test_a_word_shows_where_it_looked(page: Any, trained: Path) -> None:
+    give(page, trained / "videos/blue.mp4")
+    page.wait_for_selector(DONE)
+    while not page.evaluate("document.querySelector('video').readyState"):
+        page.wait_for_timeout(50)
+    word = page.locator(".word").nth(1)
+    word.click()
+
+    assert word.get_attribute("aria-pressed") == "true"
+    assert "strongest at" in page.locator(".looking").inner_text()
+    second = float(page.locator(".looking").inner_text().split("strongest at ")[1].split(" s")[0])
+    assert page.evaluate("document.querySelector('video').currentTime") == pytest.approx(second, abs=0.06)
+    assert page.locator(".when .after").count() == 1
+    page.locator("summary", has_text="Other sentences").click()
+    assert page.locator(".others tbody tr").count() >= 6
+    page.locator("summary", has_text="Attention per word").click()
+    page.locator(".looks tbody tr").first.wait_for()
+    assert page.locator(".looks tbody tr").count() == page.locator(".word").count()
+
+
+def test_places_and_regions_lie_over_the_player(page: Any, trained: Path) -> None:
+    """Of a model that records them: cell (1, 2) of a 2 x 3 grid on the middle half of the frame, and two boxes."""
+    cells = {"maps": [[[0, 0, 0], [0, 0, 900]]] * 9, "part": [0.25, 0, 0.75, 1], "frames": [2] * 9}
+    regions = [[{"frame": 1, "boxes": [[0.1, 0.2, 0.5, 0.6, 700], [0, 0, 1, 1, 100]]}]] * 9
+
+    def with_places(route: Any) -> None:
+        answer = route.fetch()
+        content = answer.json()
+        content["shown"]["videos"][0]["detail"]["looks"][0] |= {"cells": cells, "regions": regions}
+        route.fulfill(response=answer, json=content)
+
+    page.route("**/result", with_places)
+    give(page, trained / "videos/red.mp4")
+    page.wait_for_selector(DONE)
+    page.locator(".word").first.click()
+    width, height = (
+        page.evaluate(f"document.querySelector('.over').viewBox.baseVal.{side}") for side in ("width", "height")
+    )
+    shares = """(name) => [...document.querySelectorAll(`.over .${name}`)].map((each) => ["x", "y", "width", "height"]
+      .map((side) => Number(each.getAttribute(side))))"""
+    strongest = page.locator(".over .cell[data-weight='900']")
+
+    assert float(strongest.get_attribute("x")) == pytest.approx(width * (0.25 + 0.5 * 2 / 3))
+    assert float(strongest.get_attribute("y")) == pytest.approx(height / 2)
+    assert page.evaluate(shares, "box")[-1] == pytest.approx([0.1 * width, 0.2 * height, 0.4 * width, 0.4 * height])
+    told = page.locator(".looking").inner_text()
+    assert "row 2 of 2, column 3 of 3" in told
+    assert "2 regions, the strongest 70 %" in told
+    assert page.evaluate(NAMELESS) == []
+
+
+def test_a_bad_clip_has_its_reason(page: Any, tmp_path: Path) -> None:
+    bad = tmp_path / "<img src=x onerror=alert(1)>.mp4"
+    bad.write_text("<html>not a video</html>")
+    give(page, bad)
+    page.wait_for_selector("html[data-ready=failed]")
+
+    told = page.get_by_role("alert").inner_text()
+    assert "not-a-video" in told
+    assert "What to do:" in told
+    assert page.locator("h1").inner_text() == bad.name
+    assert page.locator("h1 img").count() == 0
+
+
+def test_cancel(page: Any, tmp_path: Path) -> None:
+    give(page, clips.write_late_start(tmp_path / "hangs.mp4"))
+    page.get_by_role("button", name="Cancel").click()
+    page.wait_for_selector("html[data-ready=cancelled]")
+
+    assert "Cancelled" in page.get_by_role("status").inner_text()
+    assert page.get_by_role("button", name="Cancel").count() == 0
+
+
+def test_two_tabs_and_a_reload_in_the_middle(
+    page: Any, browser: Any, server: Served, entered: dict[str, Any], tmp_path: Path, trained: Path
+) -> None:
+    give(page, clips.write_late_start(tmp_path / "slow.mp4"))
+    with _tab(browser, server, entered) as other:
+        give(other, trained / "videos/green.mp4")
+        other.get_by_text("Waiting: 1 clip is computed before").wait_for()
+        page.reload()
+        other.reload()
+        for tab in (page, other):
+            tab.wait_for_selector(DONE)
+            assert tab.locator(".sentence").count() == 1
+        assert other.locator("h1").inner_text() == "green.mp4"
+    assert page.locator("h1").inner_text() == "slow.mp4"
+
+
+def test_by_keyboard_alone(page: Any) -> None:
+    reach(page, "document.activeElement.id === 'video'")
+    page.keyboard.type("red")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(DONE)
+    reach(page, "document.activeElement.matches('.word')")
+    page.keyboard.press("ArrowRight")
+
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    assert page.evaluate("document.activeElement.textContent") == page.locator(".word").nth(1).inner_text()
+    reach(page, "document.activeElement.matches('summary')")
+    page.keyboard.press("Enter")
+    assert page.locator("details[open]").count() == 1
+
+
+def reach(page: Any, wanted: str) -> None:
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate(wanted):
+            return
+    raise AssertionError(f"no number of tabs leads to {wanted}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_narrow_screen(browser: Any, server: Served, entered: dict[str, Any], trained: Path, scheme: str) -> None:
+    with _tab(browser, server, entered, viewport={"width": 320, "height": 640}, color_scheme=scheme) as tab:
+        widths = [tab.evaluate("document.documentElement.scrollWidth")]
+        give(tab, trained / "videos/red.mp4")
+        tab.evaluate(SHIFTS)
+        tab.wait_for_selector(DONE)
+        tab.locator(".word").first.click()
+        for summary in tab.locator("summary").all():
+            summary.click()
+        widths.append(tab.evaluate("document.documentElement.scrollWidth"))
+        ground = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    assert widths == [320, 320]
+    red = int(ground.split("(")[1].split(",")[0])
+    assert (red < 60) == (scheme == "dark")
+
+
+def test_nothing_jumps(page: Any, trained: Path) -> None:
+    page.evaluate(SHIFTS)
+    give(page, trained / "videos/red.mp4")
+    page.evaluate(SHIFTS)
+    page.wait_for_selector(DONE)
+    page.locator(".word").first.click()
+    page.wait_for_timeout(300)
+
+    assert page.evaluate("window.shifted") < 0.1  # what browsers call good
+
+
+def test_a_file_that_is_too_large_is_told_before_it_is_sent(page: Any, tmp_path: Path) -> None:
+    page.evaluate("document.getElementById('ask').dataset.most = 10")
+    clip = tmp_path / "large.mp4"
+    clip.write_bytes(bytes(11))
+    page.set_input_files("#file", str(clip))
+
+    assert "are the most" in page.locator("#told").inner_text()
+
+
+def test_another_page_cannot_use_the_cookie(browser: Any, server: Served, entered: dict[str, Any]) -> None:
+    """A page of another port of this machine, which the browser counts as the same site."""
+    context = browser.new_context(storage_state=entered)
+    tab = context.new_page()
+    tab.route("http://127.0.0.1:9/**", lambda route: route.fulfill(body="<p>elsewhere", content_type="text/html"))
+    tab.goto("http://127.0.0.1:9/")
+    script = """async (address) => Promise.all([["GET", "cors"], ["POST", "no-cors"], ["PUT", "cors"]].map(
+      ([method, mode]) => fetch(`${address}/caption/jobs`, { method, mode, credentials: "include" }).then(
+        (answer) => answer.type === "opaque" ? "unread" : answer.status, () => "refused")))"""
+
+    assert tab.evaluate(script, server.address) == ["refused"] * 3
+    framed = tab.evaluate(
+        """(address) => new Promise((done) => { const frame = document.createElement("iframe");
+        frame.src = address; frame.onload = () => { let seen; try { seen = frame.contentDocument?.body.innerText; }
+        catch { seen = null; } done(seen ?? "closed"); }; document.body.append(frame); })""",
+        f"{server.address}/caption",
+    )
+    assert framed == "closed"
+    context.close()
