@@ -88,11 +88,11 @@ class Watched:
     earlier: int = 0  # epochs of an earlier start, whose time nobody took
 
     def advance(self, steps: int = 1, note: str = "") -> None:
-        if note:  # an epoch has just ended
+        if note and steps:  # an epoch has just ended; within one, where dropout is on, only notes come
             score, seconds = timed(self.score)
             self.scores.append(round(score, 4))
             self.spent.update(seconds)
-        else:
+        elif steps:
             self.earlier += steps
             self.scores += [None] * steps
         self.progress.advance(steps, note)

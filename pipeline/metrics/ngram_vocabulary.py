@@ -46,7 +46,10 @@ class NgramVocabulary:
         self._tables = [_Table() for _ in range(MAX_ORDER - 1)]
 
     def copy(self) -> NgramVocabulary:
-        return copy.deepcopy(self)
+        """Arrays are shared: learning puts new ones in their place."""
+        other = NgramVocabulary()
+        other._words, other._tables = _Words(self._words), [copy.copy(table) for table in self._tables]
+        return other
 
     def encode(self, sentences: Sequence[Sequence[str]], *, learn: bool) -> tuple[Ints, Ints]:
         """(sentence, gram) of every n-gram of every sentence, repeated ones repeated."""

@@ -10,7 +10,7 @@ import pytest
 
 from experiments import curves, seeds
 from pipeline.cli import main
-from pipeline.core.console import Console
+from pipeline.core.console import SILENT, Console
 from pipeline.params.file import load_params
 
 COLOURS = ("red", "green", "blue")
@@ -97,8 +97,23 @@ def test_a_run_that_was_stopped_is_timed_by_what_it_did_since(project: Path, mon
 
 
 def stop_after_an_epoch(watched: seeds.Watched, steps: int = 1, note: str = "") -> None:
-    if note:
+    if note and steps:
         raise KeyboardInterrupt
+
+
+def test_notes_within_an_epoch_score_nothing() -> None:
+    scored: list[float] = []
+
+    def score() -> float:
+        scored.append(0.5)
+        return 0.5
+
+    watched = seeds.Watched(SILENT, score)
+    watched.advance(2)
+    watched.advance(0, note="epoch 3: 1/75")
+    watched.advance(1, note="loss 1.0")
+
+    assert (watched.scores, len(scored), watched.earlier) == ([None, None, 0.5], 1, 2)
 
 
 def test_what_is_not_there_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -139,3 +139,18 @@ def test_no_hypotheses_are_no_crash() -> None:
     assert CiderScorer(references).score({}) == (0.0, {})
     assert RougeScorer(references).score({}) == (0.0, {})
     assert BleuScorer(references).score({}) == ([0.0] * 4, {})
+
+
+def test_frequencies_learn_nothing_from_the_videos_that_are_scored_with_them() -> None:
+    frequencies = DocumentFrequencies.of(GOLDEN_REFERENCES)
+    few = {video: GOLDEN_REFERENCES[video] for video in list(GOLDEN_HYPOTHESES)[:2]}
+    said = {video: GOLDEN_HYPOTHESES[video] for video in few}
+    before = CiderScorer(few, frequencies).score(said)
+
+    CiderScorer({"v": ["unheard of words in a row of their own", "unheard of words"]}, frequencies)
+
+    assert CiderScorer(few, frequencies).score(said) == before
+    other = DocumentFrequencies.of(GOLDEN_REFERENCES)
+    assert frequencies.vocabulary.encode([["unheard", "of"]], learn=False)[1].tolist() == (
+        other.vocabulary.encode([["unheard", "of"]], learn=False)[1].tolist()
+    )

@@ -8,9 +8,11 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from models.base import Features, Modality, State
+from models.parts.ensemble import Ensemble, joined
+from models.soft_attention import SoftAttention
 from models.transformer import NOTHING, Transformer
 from pipeline.captioner.search import Search, beam_search
-from pipeline.captioner.teacher_forcing import teacher_forced
+from pipeline.captioner.teacher_forcing import mask_special_tokens, teacher_forced
 from pipeline.corpus.vocabulary import BOS, EOS
 
 VOCABULARY, SIZES = 30, {"appearance": 6, "motion": 4, "regions": 5}
@@ -130,6 +132,21 @@ def test_scheduled_sampling_goes_word_by_word_and_learns() -> None:
     teacher_forced(model, model.encode(features()), targets, own_words=0.5).logits.sum().backward()
 
     assert all(each.grad is not None for each in model.parameters())
+
+
+def test_beside_an_lstm_the_mean_of_both_is_searched() -> None:
+    lstm = SoftAttention(vocabulary=VOCABULARY, sizes={"appearance": 6}, hidden_size=8, word_size=4).double().eval()
+    given_ = joined([features(), {"appearance": features()["appearance"]}])
+    together = Ensemble([build(), lstm])
+
+    found = beam_search(together, given_, Search(3, 5))
+
+    for video, sentence in enumerate(found):
+        said = torch.tensor([[*sentence.words, EOS]])
+        state = {name: each[video : video + 1] for name, each in together.encode(given_).items()}
+        scores = mask_special_tokens(teacher_forced(together, state, said).logits)
+        assert sentence.log_prob == pytest.approx(scores.gather(1, said.T).sum().item(), abs=1e-4)
+        assert sentence.attention["time"].shape == (len(sentence.words), 5)
 
 
 def test_heads_must_share_the_size() -> None:
