@@ -28,6 +28,7 @@ from pipeline.decoding.opening import OpenedFile, opened
 
 BEAT_SECONDS = 0.5  # how often a busy child says that it makes progress
 FLUSH_SECONDS = 0.02  # how long a finished frame may wait for company
+NICENESS = 5  # whoever prepares frames and feeds a device with them goes first, for decoding is ahead anyway
 ORPHAN_SECONDS = 5.0  # beyond the time limit, after which the kernel ends a child whose parent cannot
 
 Operation = Callable[["Session", dict[str, Any]], Iterator[dict[str, Any]]]
@@ -224,6 +225,7 @@ def _peak_mb() -> float:
 def main(operations: dict[str, Operation] = OPERATIONS) -> None:
     wire, memory, max_memory_mb, lifeline = (int(argument) for argument in sys.argv[1:5])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the channel
+    os.nice(NICENESS)
     _end_with_parent(lifeline)
     if "torchcodec" in sys.argv[5:]:  # before the limit, for torch reserves much address space
         with suppress(DecodeError):  # the request that needs it says so

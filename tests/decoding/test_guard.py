@@ -98,6 +98,12 @@ def test_one_child_serves_many_videos(clip: Clip, row_of: RowOf) -> None:
     assert len(processes) == 1
 
 
+def test_a_decoder_stands_back_for_who_takes_its_frames(clip: Clip, row_of: RowOf) -> None:
+    list(read_frames(row_of(clip("good.mp4")), [0]))
+    with guard.borrowed_guard(Limits()) as child:
+        assert os.getpriority(os.PRIO_PROCESS, child._process.pid) == min(os.nice(0) + 5, 19)
+
+
 def test_a_reused_child_follows_its_parent_to_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same relative name in two folders is two videos."""
     for frames in (3, 5):
