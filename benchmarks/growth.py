@@ -4,7 +4,7 @@ Videos and features are made: every file is one small clip with a tail of its ow
 find out is put into the cache. So `decode` and `extract` have nothing to decode and nothing to compute; what is left
 is bookkeeping, which is what grows. Each line is a process of its own, as a stage is.
 
-100,000 videos are 13 GB and take half an hour: with `--folder` the same command goes on where it was stopped.
+100,000 videos take long, and some 13 GB: with `--folder` the same command goes on where it was stopped.
 """
 
 from __future__ import annotations
