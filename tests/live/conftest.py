@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.serving import Served, serving
+from tests.live.serving import Served, descendants, gone_after, serving
 from tests.live.trained import make_project
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -28,8 +28,10 @@ def captioning(trained: Path) -> Iterator[Served]:
     with serving(trained, "--profile", "one.yaml", FRAMESCRIBE_CACHE="cache") as each:
         each.enter()
         yield each
+        started = descendants(each.process.pid)
     assert each.process.returncode == 0
     assert not (trained / "cache/live").exists()
+    assert not gone_after(60, started)
 
 
 @pytest.fixture(scope="module")

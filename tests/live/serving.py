@@ -143,3 +143,18 @@ def _parents() -> dict[int, int]:
         with suppress(OSError):
             told[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
     return told
+
+
+def gone_after(seconds: float, processes: Collection[int]) -> set[int]:
+    """Those that are still there."""
+    last = time.monotonic() + seconds
+    while (left := set(filter(_runs, processes))) and time.monotonic() < last:
+        time.sleep(0.05)
+    return left
+
+
+def _runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -18,9 +18,12 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 - with a certificate, or refused
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("project")) as each:
+    folder = tmp_path_factory.mktemp("project")
+    with serving(folder) as each:
         each.enter()
         yield each
+    assert each.process.returncode == 0
+    assert [path for path in folder.rglob("*") if path.is_file() or path.name == "live"] == []
 
 
 @pytest.fixture(autouse=True)
@@ -86,9 +89,8 @@ def test_every_answer_has_the_policy(server: Served) -> None:
         assert told["x-content-type-options"] == "nosniff"
 
 
-def test_the_cookie_is_strict(tmp_path: Path) -> None:
-    with serving(tmp_path) as fresh:
-        told = fresh.ask(fresh.link.removeprefix(fresh.address)).headers["set-cookie"].lower()
+def test_the_cookie_is_strict(server: Served) -> None:
+    told = server.cookie_told.lower()
 
     assert "httponly" in told
     assert "samesite=strict" in told
@@ -124,6 +126,7 @@ def test_what_would_not_be_safe_does_not_start(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_another_address_is_encrypted(tmp_path: Path) -> None:
     """Everything as before, under its name alone, with a cookie that never travels in the clear."""
     pytest.importorskip("cryptography")
@@ -160,12 +163,3 @@ def is_open(connection: socket.socket) -> bool:
         return True
     except ConnectionError:
         return False
-
-
-def test_it_stops_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    with serving(tmp_path) as served:
-        served.enter()
-        assert list((tmp_path / ".cache/framescribe/live").iterdir())
-
-    assert served.process.returncode == 0
-    assert [path for path in tmp_path.rglob("*") if path.is_file() or path.name == "live"] == []

@@ -154,41 +154,6 @@ def test_a_name_is_text_and_nothing_else(captioning: Served) -> None:
     assert waited(captioning, address)["title"].startswith('"><script>')
 
 
-def test_cancelling_frees_everything(captioning: Served, tmp_path: Path) -> None:
-    server = captioning.process.pid
-    long = clips.write_late_start(tmp_path / "long.mp4").read_bytes()  # decord hangs on it until it is stalled
-    address = uploaded(captioning, long)
-    waited(captioning, address, until=("running",))
-    while not descendants(server):
-        time.sleep(0.05)
-
-    answer = captioning.ask(f"{address}/cancel", method="POST")
-
-    assert answer.json()["state"] == "cancelled"
-    last = time.monotonic() + 30
-    while descendants(server) and time.monotonic() < last:
-        time.sleep(0.05)
-    assert descendants(server) == set()
-    assert captioning.ask(f"{address}/video").status == 404
-    assert waited(captioning, uploaded(captioning, b""))["state"] == "failed"  # the next one is worked on
-
-
-def test_one_computes_and_a_bounded_number_waits(captioning: Served, tmp_path: Path) -> None:
-    long = clips.write_late_start(tmp_path / "long.mp4").read_bytes()  # decord hangs on it until it is stalled
-    addresses = [uploaded(captioning, long)]
-    waited(captioning, addresses[0], until=("running",))
-    addresses += [uploaded(captioning, b"") for _ in range(20)]
-    states = [captioning.ask(f"{each}/state").json() for each in addresses]
-    refused = captioning.ask("/caption/uploads?run=first", method="PUT", body=b"x")
-    for each in reversed(addresses):
-        captioning.ask(f"{each}/cancel", method="POST")
-
-    assert [each["state"] for each in states] == ["running"] + ["waiting"] * 20
-    assert [each["ahead"] for each in states] == list(range(21))
-    assert refused.status == 400
-    assert "waiting already" in refused.json()["error"]
-
-
 def test_a_huge_upload_is_refused_by_its_word(captioning: Served) -> None:
     with _started(captioning, length=10**15) as connection:
         assert b" 413 " in connection.recv(4000)
@@ -232,3 +197,30 @@ def _started(served: Served, *, length: int) -> socket.socket:
     ]
     connection.sendall("\r\n".join([*lines, "", ""]).encode())
     return connection
+
+
+def test_one_computes_a_bounded_number_waits_and_cancelling_frees_everything(
+    captioning: Served, tmp_path: Path
+) -> None:
+    """The last test of this file: the process that has all libraries loaded is killed in it."""
+    server = captioning.process.pid
+    long = clips.write_clip(tmp_path / "long.mp4", frames=3000).read_bytes()
+    addresses = [uploaded(captioning, long), *(uploaded(captioning, b"") for _ in range(20))]
+    waited(captioning, addresses[0], until=("running",))
+    states = [captioning.ask(f"{each}/state").json() for each in addresses]
+    refused = captioning.ask("/caption/uploads?run=first", method="PUT", body=b"x")
+    started = descendants(server)
+    ended = [captioning.ask(f"{each}/cancel", method="POST").json()["state"] for each in reversed(addresses)]
+
+    assert [each["state"] for each in states] == ["running"] + ["waiting"] * 20
+    assert [each["ahead"] for each in states] == list(range(21))
+    assert refused.status == 400
+    assert "waiting already" in refused.json()["error"]
+    assert started
+    assert set(ended) == {"cancelled"}
+    last = time.monotonic() + 30
+    while descendants(server) and time.monotonic() < last:
+        time.sleep(0.05)
+    assert descendants(server) == set()
+    assert captioning.ask(f"{addresses[0]}/video").status == 404
+    assert waited(captioning, uploaded(captioning, b""))["state"] == "failed"  # the next one is worked on
