@@ -1,7 +1,7 @@
 """The device that networks run on, shared by all videos in flight: each batch has its turn, none waits for results.
 
-One thread starts passes, in the order in which batches come, and takes the next one at once: to wake another for each
-would leave the device idle meanwhile. What a pass found is fetched behind it, by whoever asked for it.
+Passes are started one after another, those of the oldest video first. What a pass found is fetched behind it, by
+whoever asked for it.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import cache
-from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from extractors.base import Extractor
 from extractors.parts.network import NetworkExtractor
+from pipeline.extraction.turns import Started, Turns
 
 Found = dict[str, np.ndarray]  # output -> float32 rows
-Started = TypeVar("Started")
 _devices: weakref.WeakSet[Device] = weakref.WeakSet()
 
 
@@ -33,29 +32,16 @@ class Device:
         os.register_at_fork(after_in_child=self._open)  # which has no threads
 
     def _open(self) -> None:
-        self._turns = ThreadPoolExecutor(1, thread_name_prefix="device")
-        self._lock = threading.Lock()
-        self._waiting = set[Future[Any]]()
+        self._turns = Turns()
         _devices.add(self)
 
-    def in_turn(self, start: Callable[[], Started]) -> Future[Started]:
-        """What starts a pass, to be called behind those that wait already."""
-        turn = self._turns.submit(start)
-        with self._lock:
-            self._waiting.add(turn)
-        turn.add_done_callback(self._forget)
-        return turn
+    def in_turn(self, start: Callable[[], Started], *, place: int) -> Future[Started]:
+        """What starts a pass, to be called before those that wait for a later `place`, and behind all others."""
+        return self._turns.add(start, place=place)
 
     def drop_waiting(self) -> None:
         """Whoever waits for a turn gets a CancelledError; the pass that is being started goes on."""
-        with self._lock:
-            waiting = list(self._waiting)
-        for turn in waiting:
-            turn.cancel()
-
-    def _forget(self, turn: Future[Any]) -> None:
-        with self._lock:
-            self._waiting.discard(turn)
+        self._turns.drop()
 
     def prepared(self, extractor: Extractor, frame: np.ndarray) -> torch.Tensor:
         """As it travels."""

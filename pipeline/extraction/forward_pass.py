@@ -1,11 +1,12 @@
 """Frames through networks: prepared one by one, completed to rows, and forwarded in batches.
 
 The next batch is decoded and prepared in a background thread while the last one is in the network, and batches of other
-videos have their turns in between.
+videos have their turns in between: the oldest video goes first.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from pipeline.extraction.fingerprint import BATCH, CLIP_BATCH, GPU_TIMES
 
 AHEAD = 1  # batches of a video that wait for their turn while another one is in it
 Prefetched = TypeVar("Prefetched")
+_places = itertools.count()  # of videos at a device, in the order in which they begin
 
 
 def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.SampledRows) -> dict[str, np.ndarray]:
@@ -43,11 +45,11 @@ def forward_each(
 
     Memory holds the frames of two batches and open windows of each.
     """
-    passes = [_Pass(extractor, rows) for extractor, rows in pairs]
+    passes, place = [_Pass(extractor, rows) for extractor, rows in pairs], next(_places)
     with closing(prefetch(_batches(passes, frames, needed_by([rows for _, rows in pairs])))) as batches:
         waiting = deque[tuple[_Pass, Callable[[], Found]]]()
         for each, batch in batches:
-            waiting.append((each, begun(each.extractor, batch)))
+            waiting.append((each, begun(each.extractor, batch, place=place)))
             if len(waiting) > AHEAD:
                 keep_first(waiting)
         while waiting:
@@ -141,13 +143,13 @@ def batch_of(extractor: Extractor) -> int:
 
 
 def forward_batch(extractor: Extractor, batch: Any) -> Found:
-    return begun(extractor, batch)()
+    return begun(extractor, batch, place=next(_places))()
 
 
-def begun(extractor: Extractor, batch: Any) -> Callable[[], Found]:
+def begun(extractor: Extractor, batch: Any, *, place: int) -> Callable[[], Found]:
     """One batch forward in its turn, in parts when it does not fit into memory; call what this returns for the rows."""
     device = device_of(extractor)
-    passes = device.in_turn(partial(_started, device, extractor, batch))
+    passes = device.in_turn(partial(_started, device, extractor, batch), place=place)
 
     def found() -> Found:
         parts = [fetch() for fetch in passes.result()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from unittest.mock import patch
@@ -20,6 +21,7 @@ from pipeline.core.reasons import DecodeError
 from pipeline.extraction import forward_pass, sampling
 from pipeline.extraction.device import Device, Found, drop_waiting
 from pipeline.extraction.fingerprint import BATCH, GPU_TIMES
+from pipeline.extraction.turns import Started
 from pipeline.params.extract import Sampling
 
 
@@ -183,7 +185,7 @@ def test_one_row_that_does_not_fit_ends_the_run_and_frees_the_device() -> None:
         pytest.raises(MissingToolError, match="not even one row of 'number' fits"),
     ):
         forward_pass.forward_batch(Numbered(), torch.arange(3.0))
-    assert device.in_turn(lambda: 1).result(60) == 1
+    assert device.in_turn(lambda: 1, place=0).result(60) == 1
 
 
 class Levels(Numbered):
@@ -242,3 +244,38 @@ def test_a_run_that_is_over_does_not_wait_for_what_has_not_begun() -> None:
         assert next(iter(runs)) == (9, b"")
         assert begun.wait(60)
     assert len(device.started) <= 2
+
+
+def test_the_oldest_video_goes_first() -> None:
+    """While its first batch is at the device, both of a younger clip come, and only then its second."""
+    begun, go_on, queued, late = threading.Event(), threading.Event(), threading.Semaphore(0), threading.Event()
+
+    class Held(StandIn):
+        def in_turn(self, start: Callable[[], Started], *, place: int) -> Future[Started]:
+            turn = super().in_turn(start, place=place)
+            queued.release()
+            return turn
+
+        def start(self, extractor: Extractor, batch: torch.Tensor) -> Callable[[], Found]:
+            begun.set()
+            assert go_on.wait(60)
+            return super().start(extractor, batch)
+
+    class Late(Clip):
+        def pictures(self) -> Iterator[np.ndarray]:
+            for frame in super().pictures():
+                assert frame < 1000 + BATCH or late.wait(60)
+                yield frame
+
+    device, forward = Held(), Forward(Numbered())
+    with patch.object(forward_pass, "device_of", lambda _: device), ThreadPoolExecutor() as pool:
+        older = pool.submit(forward, Late(1, 2 * BATCH))
+        assert begun.wait(60)
+        younger = pool.submit(forward, Clip(2, 2 * BATCH))
+        assert all(queued.acquire(timeout=60) for _ in range(3))
+        late.set()
+        assert queued.acquire(timeout=60)
+        go_on.set()
+
+    assert [batch[0] for batch in device.started] == [1000, 1000 + BATCH, 2000, 2000 + BATCH]
+    assert [older.result(), younger.result()] == [forward(Clip(1, 2 * BATCH)), forward(Clip(2, 2 * BATCH))]
