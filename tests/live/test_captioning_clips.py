@@ -60,7 +60,7 @@ def test_stages_tell_what_was_done_and_for_how_long(captioning: Served, tmp_path
     assert [stage["name"] for stage in new["stages"]] == names
     assert {stage["state"] for stage in new["stages"]} == {"done"}
     assert all(stage["seconds"] >= 0 for stage in new["stages"])
-    assert new["stages"][2]["of"] == "toy"
+    assert [new["stages"][2][name] for name in ("of", "done", "total")] == ["toy", 3, 3]
     assert known["stages"][2]["state"] == "kept"
 
 
