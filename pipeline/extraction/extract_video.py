@@ -20,8 +20,8 @@ from pipeline.extraction import audio_features
 from pipeline.extraction.casting import as_dtype, unusable
 from pipeline.extraction.device import drop_waiting
 from pipeline.extraction.forward_pass import forward_each, needed_by
+from pipeline.extraction.made_rows import tell_rows
 from pipeline.extraction.planned_rows import frame_rows, is_kept, require_times, row_table
-from pipeline.extraction.rows_told import tell_rows
 from pipeline.extraction.shared_pass import guest_tasks, send_away
 from pipeline.extraction.task import Task
 from pipeline.extraction.video_result import VideoResult

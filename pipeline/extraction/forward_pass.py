@@ -112,7 +112,7 @@ def keep_first(waiting: deque[tuple[_Pass, Callable[[], Found]]]) -> None:
 class _Pass:
     """Prepared frames on their way through one network: rows are completed in order and go in batches."""
 
-    def __init__(self, extractor: Extractor, rows: sampling.SampledRows, told: RowsMade) -> None:
+    def __init__(self, extractor: Extractor, rows: sampling.SampledRows, told: RowsMade = untold) -> None:
         self.extractor = extractor
         self.made, self.told = 0, partial(told, total=len(rows))
         self.needed = frozenset(rows.needed.tolist())

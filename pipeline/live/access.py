@@ -73,6 +73,8 @@ class Gate:
 
     def _refused(self, scope: Scope) -> Response | None:
         request = Request(scope)
+        if {"content-length", "transfer-encoding"} <= set(request.headers):  # where it ends, two readers may differ
+            return PlainTextResponse("A request has one length.\n", status_code=400)
         problem = foreign(request.headers, scheme=scope["scheme"], method=scope["method"], origins=self.keys.origins)
         if problem:
             return PlainTextResponse(f"{problem}\n", status_code=403)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from pipeline.core import FramescribeError, UsageError
+from pipeline.core import FramescribeError, UsageError, printable_lines
 from pipeline.live.access import Gate, Keys
 from pipeline.live.live_project import LiveProject
 from pipeline.live.page_kind import drawn
@@ -43,6 +43,7 @@ def told_error(request: Request, error: FramescribeError) -> Response:
 
 
 def told(request: Request, message: str, hint: str, *, status: int) -> Response:
+    message, hint = printable_lines(message), printable_lines(hint)  # names may be no UTF-8
     if "text/html" in request.headers.get("accept", ""):
         return drawn(request, "problem.html", status=status, message=message, hint=hint)
     return JSONResponse({"error": message, "hint": hint}, status_code=status)

@@ -21,7 +21,7 @@ async def read_json(request: Request) -> Any:
     pieces = [piece async for piece in limited(request, most=SMALL, seconds=SILENCE_SECONDS)]
     try:
         value = json.loads(b"".join(pieces))
-    except ValueError:
+    except (ValueError, RecursionError):  # nested too deeply
         raise HTTPException(400, "the request is no JSON") from None
     if not isinstance(value, dict):
         raise HTTPException(400, "the request is no JSON object")

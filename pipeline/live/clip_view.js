@@ -2,6 +2,8 @@
 const { el, svg } = draw;
 const STEP = 1100;  // milliseconds a word while the words are played
 
+const nearest = (seconds, wanted) => seconds.reduce((best, each, place) => (Math.abs(each - wanted) < Math.abs(seconds[best] - wanted) ? place : best), 0);
+
 // Where a word looked: the second to show, marks over the picture, and the same in words.
 const lookOf = (detail, look, word) => {
   const film = detail.film, marks = [], told = [];
@@ -9,6 +11,7 @@ const lookOf = (detail, look, word) => {
   if (look.time && look.time[word].some((weight) => weight > 0)) {
     const best = draw.strongest(look.time[word]);
     second = look.moments[best];
+    picture = nearest(film.seconds, second);
     told.push(`strongest at ${draw.seconds(second)}, ${draw.percent(look.time[word][best])}`);
   }
   const cells = look.cells?.maps[word] ? [look.cells.maps[word], look.cells.part, look.cells.frames[word]]

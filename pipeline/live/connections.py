@@ -10,23 +10,30 @@ import asyncio
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
-MOST = 256  # at once; beyond it the one that has been silent for longest makes room
+MOST = 256  # at once; beyond it one makes room: the longest silent, else the one that has not moved for longest
 
 
 class TimedConnection(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
+    _moved = 0.0  # when a byte came, or went after the client had been slow to take it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect_headers()
+        self._moved = self.loop.time()
         if len(self.connections) > MOST:
-            silent = [each for each in self.connections if isinstance(each, TimedConnection) and each._deadline]
-            min(silent, key=TimedConnection.due, default=self).transport.close()
+            others = [each for each in self.connections if isinstance(each, TimedConnection) and each is not self]
+            min(others, key=TimedConnection.worth).transport.abort()  # a client that takes no answer is not waited for
+        self._expect_headers()
 
-    def due(self) -> float:
-        return self._deadline.when() if self._deadline else 0.0
+    def worth(self) -> tuple[bool, float]:
+        return (self._deadline is None, self._deadline.when() if self._deadline else self._moved)
+
+    def resume_writing(self) -> None:
+        self._moved = self.loop.time()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
+        self._moved = self.loop.time()
         if self._waits_for_headers():
             self._expect_headers()
         super().data_received(data)
