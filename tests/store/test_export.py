@@ -211,6 +211,10 @@ def test_parquet_as_hugging_faces_datasets_reads_it(
     counts = {split: table.num_rows for split, table in found.items()}
     assert counts == ({"train": 2, "test": 1, "other": 2} if splits else {"videos": len(VIDEOS)})
     require_same_columns(row for table in found.values() for row in table.with_format("arrow").iter(1))
+    rows = {row["id"]: row for table in found.values() for row in table.with_format("numpy", dtype=None)}
+    for video_id, video in VIDEOS.items():
+        for name, array in video.parts().items():
+            np.testing.assert_array_equal(rows[file_stem(video_id)][name], array, strict=True)
 
 
 def test_lance_as_lance_reads_it(store: Store, tmp_path: Path) -> None:
