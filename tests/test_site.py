@@ -121,15 +121,22 @@ def tab() -> Iterator[Any]:
         browser.close()
 
 
+BROKEN_KEYS = """[...document.querySelectorAll("td:first-child code")]
+    .filter(code => !/[\\s-]/.test(code.textContent) && code.getClientRects().length > 1)
+    .map(code => code.textContent)"""
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
 def test_a_phone_reads_every_page_and_the_search_finds_a_word(address: str, tab: Any) -> None:
     asked: list[str] = []
     tab.on("request", lambda request: asked.append(request.url))
-    widths = {}
+    widths, broken = {}, {}
     for name in ("index", *PAGES):
         tab.goto(f"{address}/{name}.html")
         widths[name] = tab.evaluate("document.documentElement.scrollWidth")
+        broken[name] = tab.evaluate(BROKEN_KEYS)
+    assert {name: keys for name, keys in broken.items() if keys} == {}
     assert {name: width for name, width in widths.items() if width > 320} == {}
 
     tab.goto(f"{address}/search.html?q=quarantine")

@@ -266,6 +266,8 @@ WRITERS = {
     "pipeline/extraction/extract.py": "features",
     "pipeline/extraction/extract_video.py": "cache/features",
     "pipeline/index/video_index.py": "data/index",
+    "pipeline/live/job_child.py": "files of a page, in the server's own folder, which is removed",
+    "pipeline/live/vote_pages.py": "votes that are counted, in the server's own folder, which is removed",
     "pipeline/papers/applying.py": "files that the user edits",
     "pipeline/papers/show.py": "params.yaml, which the user edits",
     "pipeline/params/editing.py": "params.yaml, which the user edits",

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.base import Captioner, State, select
-from pipeline.captioner.search import Hypothesis
+from pipeline.captioner.search import Hypothesis, until_end
 from pipeline.captioner.teacher_forcing import mask_special_tokens
 from pipeline.corpus import BOS, EOS, PAD
 
@@ -48,7 +48,7 @@ class SampleSearch:
     def _sampled(self, model: Captioner, state: State, chances: Tensor) -> list[list[list[int]]]:
         """Word by word. Captions of a video that have said the same so far share a row; those that ended leave."""
         videos, count, longest = chances.shape
-        sentences: list[list[int]] = [[] for _ in range(videos * count)]
+        sentences = torch.full((videos * count, longest + 1), EOS, device=chances.device)  # (B*S, T+1)
         going = torch.arange(videos * count, device=chances.device)  # numbers of captions
         rows = going // count  # of the state, which each of them reads
         words = torch.full((videos,), BOS, device=chances.device)
@@ -58,13 +58,12 @@ class SampleSearch:
             said = _inverse(scores.softmax(-1), rows, chances.flatten(0, 1)[going, position])
             more = said != EOS
             going, rows, said = going[more], rows[more], said[more]
-            for caption, word in zip(going.tolist(), said.tolist(), strict=True):
-                sentences[caption].append(word)
+            sentences[going, position] = said
             if not len(going):
                 break
             different, rows = (rows * scores.shape[1] + said).unique(return_inverse=True)
             state, words = select(step.state, different // scores.shape[1]), different % scores.shape[1]
-        return [sentences[first : first + count] for first in range(0, len(sentences), count)]
+        return [[until_end(each) for each in drawn] for drawn in sentences.view(videos, count, -1).tolist()]
 
 
 def _inverse(probabilities: Tensor, rows: Tensor, chances: Tensor) -> Tensor:

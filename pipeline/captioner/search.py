@@ -91,7 +91,7 @@ def beam_sentences(model: Captioner, state: State, videos: Sequence[str], *, sea
     words = beams.words.view(*beams.scores.shape, -1)[:, :, 1:].tolist()
     order = _ranked(beams, search.length_power).argsort(dim=1, descending=True, stable=True).tolist()
     return [
-        [_until_end(words[video][beam]) for beam in best if EOS in words[video][beam]]
+        [until_end(words[video][beam]) for beam in best if EOS in words[video][beam]]
         for video, best in enumerate(order)
     ]
 
@@ -256,12 +256,12 @@ def _ranked(beams: _Beams, length_power: float) -> Tensor:
     return torch.where(beams.finished, beams.scores, -torch.inf) / lengths**length_power
 
 
-def _until_end(words: list[int]) -> list[int]:
+def until_end(words: list[int]) -> list[int]:
     return words[: words.index(EOS)]
 
 
 def _hypothesis(beams: _Beams, words: list[int], video: int, beam: int) -> Hypothesis:
-    chosen = _until_end(words)
+    chosen = until_end(words)
     row = video * beams.scores.shape[1] + beam
     attention = {
         name: torch.stack([weights[row] for weights in steps[: len(chosen)]]).cpu()

@@ -10,4 +10,5 @@ from .extract_array import features_of_array as features_of_array
 from .extract_video import ExtractVideo as ExtractVideo
 from .forward_pass import batch_of as batch_of, forward as forward
 from .published_checks import check_extractors as check_extractors
+from .rows_told import rows_told as rows_told
 from .sampling import SampledRows as SampledRows, every as every, sample as sample, uniform as uniform

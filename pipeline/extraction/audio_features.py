@@ -13,7 +13,7 @@ import torch
 
 from extractors.base import AudioExtractor
 from pipeline.decoding import Audio, OpenedFile, read_audio
-from pipeline.extraction.forward_pass import batch_of, forward_batch
+from pipeline.extraction.forward_pass import RowsMade, batch_of, forward_batch, untold
 from pipeline.extraction.sound_rows import sound_rows, window_starts
 from pipeline.index import VideoRow
 from pipeline.params import Sampling
@@ -29,12 +29,13 @@ def extract_audio(
     row: VideoRow,
     times: np.ndarray,
     file: OpenedFile | None = None,
+    told: Sequence[RowsMade] = (),
 ) -> list[AudioRows]:
-    """Extractors of one rate: the sound is decoded and resampled once."""
+    """Extractors of one rate: the sound is decoded and resampled once. `told`: by network."""
     audio = audio_of(row, rate=extractors[0].rate, file=file)
     return [
-        audio_rows(extractor, audio, rule=rule, times=times, duration=row.duration)
-        for extractor, rule in zip(extractors, rules, strict=True)
+        audio_rows(extractor, audio, rule=rule, times=times, duration=row.duration, told=teller)
+        for extractor, rule, teller in zip(extractors, rules, told or [untold] * len(rules), strict=True)
     ]
 
 
@@ -46,13 +47,20 @@ def audio_of(row: VideoRow, *, rate: int, file: OpenedFile | None = None) -> Aud
 
 
 def audio_rows(
-    extractor: AudioExtractor, audio: Audio, *, rule: Sampling, times: np.ndarray, duration: float
+    extractor: AudioExtractor,
+    audio: Audio,
+    *,
+    rule: Sampling,
+    times: np.ndarray,
+    duration: float,
+    told: RowsMade = untold,
 ) -> AudioRows:
     """One row of every output per window, and the table that says what the rows are."""
     starts = window_starts(extractor, rule, duration=duration)
     rows = sound_rows(starts, extractor, times=times, duration=duration, audible=(audio.start, audio.end))
     samples = audio.samples[: round(duration * audio.rate)]
     outputs = {name: np.zeros((len(rows), *shape), np.float32) for name, shape in extractor.outputs.items()}
+    told(0, len(rows))
     with_sound, size = np.flatnonzero(rows.valid), batch_of(extractor)
     for first in range(0, len(with_sound), size):
         chosen = with_sound[first : first + size]
@@ -60,6 +68,7 @@ def audio_rows(
         found = forward_batch(extractor, torch.stack([extractor.prepare(window) for window in windows]))
         for name, values in found.items():
             outputs[name][chosen] = values
+        told(len(rows) - len(with_sound) + first + len(chosen), len(rows))
     return outputs, rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from pipeline.extraction.casting import as_dtype, unusable
 from pipeline.extraction.device import drop_waiting
 from pipeline.extraction.forward_pass import forward_each, needed_by
 from pipeline.extraction.planned_rows import frame_rows, is_kept, require_times, row_table
+from pipeline.extraction.rows_told import tell_rows
 from pipeline.extraction.shared_pass import guest_tasks, send_away
 from pipeline.extraction.task import Task
 from pipeline.extraction.video_result import VideoResult
@@ -132,17 +133,20 @@ class ExtractVideo:
 
     def _forward(self, group: Sequence[Task], row: VideoRow, file: OpenedFile) -> list[VideoFeatures]:
         times = self._times(row)
+        told = [partial(tell_rows, task.name) for task in group]
+        for each in told:  # building a network takes a while too
+            each(0, 0)
         extractors = [task.extractor(device=self.device) for task in group]
         for_audio = [extractor for extractor in extractors if isinstance(extractor, AudioExtractor)]
         if for_audio:  # a group takes sound, or it takes frames
             for task in group:
                 require_times(task.params, row=row, times=times)
             rules = [task.params.sampling for task in group]
-            found = audio_features.extract_audio(for_audio, rules, row=row, times=times, file=file)
+            found = audio_features.extract_audio(for_audio, rules, row=row, times=times, file=file, told=told)
         else:
             rows = [frame_rows(task, row=row, times=times) for task in group]
             frames = read_frames(row, needed_by(rows), file=file)
-            outputs = forward_each(list(zip(extractors, rows, strict=True)), frames)
+            outputs = forward_each(list(zip(extractors, rows, strict=True)), frames, told)
             found = [(arrays, row_table(each)) for arrays, each in zip(outputs, rows, strict=True)]
         return [
             VideoFeatures(tensors=as_dtype(arrays, task.params.dtype), rows=rows)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -28,6 +28,12 @@ Prefetched = TypeVar("Prefetched")
 _places = itertools.count()  # of videos at a device, in the order in which they begin
 
 
+class RowsMade(Protocol):
+    """Hears how many rows of a video a network has made so far, and how many there will be."""
+
+    def __call__(self, made: int, total: int) -> None: ...
+
+
 def forward(extractor: Extractor, frames: Iterable[np.ndarray], *, rows: sampling.SampledRows) -> dict[str, np.ndarray]:
     return forward_all([extractor], frames, rows=rows)[0]
 
@@ -39,13 +45,17 @@ def forward_all(
 
 
 def forward_each(
-    pairs: Sequence[tuple[Extractor, sampling.SampledRows]], frames: Iterable[np.ndarray]
+    pairs: Sequence[tuple[Extractor, sampling.SampledRows]],
+    frames: Iterable[np.ndarray],
+    told: Sequence[RowsMade] = (),
 ) -> list[dict[str, np.ndarray]]:
     """Every network takes those of `frames` that its own rows are made of; together they are `needed_by` all rows.
 
-    Memory holds the frames of two batches and open windows of each.
+    Memory holds the frames of two batches and open windows of each. `told`: by network.
     """
-    passes, place = [_Pass(extractor, rows) for extractor, rows in pairs], next(_places)
+    tellers = told or [untold] * len(pairs)
+    passes = [_Pass(extractor, rows, each) for (extractor, rows), each in zip(pairs, tellers, strict=True)]
+    place = next(_places)
     with closing(prefetch(_batches(passes, frames, needed_by([rows for _, rows in pairs])))) as batches:
         waiting = deque[tuple[_Pass, Callable[[], Found]]]()
         for each, batch in batches:
@@ -55,6 +65,10 @@ def forward_each(
         while waiting:
             keep_first(waiting)
     return [each.result() for each in passes]
+
+
+def untold(made: int, total: int) -> None:
+    """Nobody asked how many rows there are."""
 
 
 def needed_by(rows: Sequence[sampling.SampledRows]) -> np.ndarray:
@@ -98,8 +112,9 @@ def keep_first(waiting: deque[tuple[_Pass, Callable[[], Found]]]) -> None:
 class _Pass:
     """Prepared frames on their way through one network: rows are completed in order and go in batches."""
 
-    def __init__(self, extractor: Extractor, rows: sampling.SampledRows) -> None:
+    def __init__(self, extractor: Extractor, rows: sampling.SampledRows, told: RowsMade) -> None:
         self.extractor = extractor
+        self.made, self.told = 0, partial(told, total=len(rows))
         self.needed = frozenset(rows.needed.tolist())
         # What is still to come, each the frames it is made of; the whole video is one piece and gives all rows
         self.open = deque([rows.whole] if extractor.takes == "video" else rows.indices.tolist())
@@ -108,6 +123,7 @@ class _Pass:
         self.parts: dict[str, list[np.ndarray]] = {
             name: [np.empty((0, *shape), np.float32)] for name, shape in extractor.outputs.items()
         }
+        self.told(0)
 
     def add(self, number: int, frame: np.ndarray) -> Iterator[Any]:
         """The batches that this frame makes full."""
@@ -131,6 +147,8 @@ class _Pass:
     def keep(self, found: dict[str, np.ndarray]) -> None:
         for name, arrays in found.items():
             self.parts[name].append(arrays)
+        self.made += len(next(iter(found.values())))
+        self.told(self.made)
 
     def result(self) -> dict[str, np.ndarray]:
         return {name: np.concatenate(arrays) for name, arrays in self.parts.items()}

@@ -18,11 +18,17 @@ State = Literal["waiting", "running", "done", "failed", "cancelled"]
 class Stage:
     run: str  # none for what all runs share
     name: str
-    of: str = ""  # the extractors that share the pass
+    of: str = ""  # the extractor
     done: int = 0
     total: int = 0
     began: float | None = None
     ended: float | None = None
+
+    def count(self, done: int, total: int) -> None:
+        """An extractor is over with its last row, and goes on when a pass is tried again; others end with the next."""
+        self.done, self.total = done, total
+        if self.of:
+            self.ended = time.monotonic() if 0 < total <= done else None
 
     def facts(self) -> dict[str, Any]:
         seconds = None if self.began is None else round((self.ended or time.monotonic()) - self.began, 2)
@@ -59,11 +65,11 @@ class ClipJob:
             message = told["problem"]["message"].replace(str(self.video), self.title)  # nobody chose that path
             self.problem = told["problem"] | {"message": message} | advice(told["problem"]["reason"])
             return
-        places = {(stage.run, stage.name): place for place, stage in enumerate(self.stages)}
-        place = places.get((told.get("run", ""), told.get("stage", "")))
+        places = {(stage.run, stage.name, stage.of): place for place, stage in enumerate(self.stages)}
+        place = places.get((told.get("run", ""), told.get("stage", ""), told.get("of", "")))
         if place is not None:
             self._reach(place)
-            self.stages[place].done, self.stages[place].total = told["done"], told["total"]
+            self.stages[place].count(told["done"], told["total"])
 
     def begin(self) -> None:
         self.state = "running"
@@ -78,12 +84,17 @@ class ClipJob:
                 stage.ended = stage.ended or time.monotonic()
 
     def _reach(self, place: int) -> None:
-        """Stages before it are over; those that never began had nothing to do: the cache had it all."""
+        """Stages before it are over; those that never began had nothing to do: the cache had it all.
+
+        The extractors of a run work side by side, in one pass over the clip.
+        """
         now = time.monotonic()
+        reached = self.stages[place] if place < len(self.stages) else None
         for stage in self.stages[:place]:
-            stage.ended = stage.ended or now
-        if place < len(self.stages) and self.stages[place].began is None:
-            self.stages[place].began = now
+            if reached is None or (stage.run, stage.name) != (reached.run, reached.name):
+                stage.ended = stage.ended or now
+        if reached is not None and reached.began is None:
+            reached.began = now
 
     def clean(self) -> None:
         """Keep the clip and what people may ask for; of a cancelled one nothing."""
@@ -100,8 +111,8 @@ class ClipJob:
 
 
 def stages_of(runs: Mapping[str, Sequence[str]]) -> list[Stage]:
-    """Of each run decoding, its extractors, the search; then the frames to show."""
+    """Of each run decoding, each of its extractors, the search; then the frames to show."""
     stages = [Stage("", "start")]
     for run, extractors in runs.items():
-        stages += [Stage(run, "decode"), Stage(run, "extract", ", ".join(extractors)), Stage(run, "search")]
+        stages += [Stage(run, "decode"), *(Stage(run, "extract", each) for each in extractors), Stage(run, "search")]
     return [*stages, Stage("", "pictures")]

@@ -112,8 +112,9 @@ class ClipJobs:
     def _run(self, job: ClipJob) -> None:
         try:
             problem = self._work(job, self._ready_process())
-        except OSError as error:  # no room for a process, or for its files
-            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - no room for a process, say; all other clips wait for this thread
+            problem = f"{type(error).__name__}: {error}"
+            self._end_process()
         with self._changed:
             if not job.ended:
                 if problem:
@@ -129,16 +130,19 @@ class ClipJobs:
             return self._process
 
     def _work(self, job: ClipJob, process: JobProcess) -> str:
-        """How the process died, if it did."""
+        """How the process died, if it did: before its last message, whether or not the kernel is done with it."""
+        finished = False
         timer = threading.Timer(MOST_SECONDS, process.kill)
         timer.start()
         try:
             for told in process.work(job.request(device=self.device)) if not job.ended else ():
+                finished = "ended" in told
                 with self._changed:
-                    job.heard(told)
+                    if not job.ended:
+                        job.heard(told)
         finally:
             timer.cancel()
-        return "" if process.alive() else self._end_process()
+        return "" if finished else self._end_process()
 
     def _end_process(self) -> str:
         """How it ended, and its last words."""

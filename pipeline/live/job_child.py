@@ -11,6 +11,7 @@ import os
 import queue
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,7 +21,8 @@ from typing import Any, TextIO
 from pipeline import captioning, report
 from pipeline.captioner import open_run
 from pipeline.captioning import AnyVideoSettings, Captioned
-from pipeline.core import HERE, Console, FramescribeError, Progress, claim_semaphores, write_json
+from pipeline.core import HERE, SILENT, Console, FramescribeError, Progress, claim_semaphores, write_json
+from pipeline.extraction import rows_told
 from pipeline.index import read_index
 from pipeline.params import load_params
 
@@ -44,8 +46,15 @@ class StageConsole(Console):
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Progress]:
+        """Of extraction each extractor tells its rows itself."""
+        if label.startswith("extract "):
+            yield SILENT
+            return
         self.tell(run=self.run, stage=label.split()[0], done=0, total=total)
         yield _Told(self, label.split()[0], total)
+
+    def tell_rows(self, extractor: str, made: int, total: int) -> None:
+        self.tell(run=self.run, stage="extract", of=extractor, done=made, total=total)
 
 
 @dataclass
@@ -88,7 +97,8 @@ def _by_run(run: str, job: dict[str, Any], *, work: Path, console: StageConsole)
     )
     video, out = job["video"], Path(job["folder"]) / f"{run}.json"
     try:
-        done = captioning.caption_own_videos([video], run=run, out=out, settings=settings, console=console)
+        with rows_told(console.tell_rows):
+            done = captioning.caption_own_videos([video], run=run, out=out, settings=settings, console=console)
     except FramescribeError:
         _raise_refusal(work / "index")
         raise
@@ -133,15 +143,29 @@ def work(job: dict[str, Any], *, out: TextIO) -> None:
 def main() -> None:
     """Each job comes as a line; the end of the input is the end of the server."""
     jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_hear, args=[jobs], daemon=True).start()
+    heard, out = _own_ends()
+    threading.Thread(target=_hear, args=[heard, jobs], daemon=True).start()
     claim_semaphores()
-    out, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no message
     while True:
-        work(json.loads(jobs.get()), out=out)
+        try:
+            work(json.loads(jobs.get()), out=out)
+        except BaseException:  # noqa: BLE001 - of a process in an unknown state nothing is used again
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)  # and no thread that still waits for something keeps it alive
 
 
-def _hear(jobs: queue.SimpleQueue[str]) -> None:
-    for line in sys.stdin:
+def _own_ends() -> tuple[TextIO, TextIO]:
+    """Of the two pipes to the server, for this process alone: what a library or a child prints is no message."""
+    ends = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    with Path(os.devnull).open() as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    return ends
+
+
+def _hear(heard: TextIO, jobs: queue.SimpleQueue[str]) -> None:
+    for line in heard:
         jobs.put(line)
     os._exit(1)
 

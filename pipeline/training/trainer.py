@@ -62,6 +62,11 @@ class History:
 
     @property
     def best(self) -> Epoch:
+        """The last where none has a score: CIDEr-D of a single validation video is always 0, and chooses nothing."""
+        return self._highest if self._highest.val_cider else self.epochs[-1]
+
+    @property
+    def _highest(self) -> Epoch:
         return max(self.epochs, key=lambda line: line.val_cider)  # the first of equals
 
     def of(self, stage: int) -> History:
@@ -70,7 +75,7 @@ class History:
     def exhausted(self, *, patience: int, limit: int) -> bool:
         if not self.epochs:
             return False
-        return len(self.epochs) >= limit or self.epochs[-1].epoch - self.best.epoch >= patience
+        return len(self.epochs) >= limit or self.epochs[-1].epoch - self._highest.epoch >= patience
 
 
 class UpdateResult(NamedTuple):

@@ -58,7 +58,7 @@ def test_an_image_ends_as_an_ordinary_user(path: Path) -> None:
 
 
 # People want these at their desks; torchcodec needs an FFmpeg of the system.
-NOT_IN_THE_IMAGE = {"dev", "docs", "lance", "live", "parquet", "torchcodec"}
+NOT_IN_THE_IMAGE = {"dev", "docs", "lance", "live", "parquet", "serve", "torchcodec"}
 
 
 def test_the_image_holds_every_extra_that_stages_on_clusters_need() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -31,7 +33,7 @@ class Remembering(MeanPool):
         self.mean = torch.zeros(10)
 
     def encode(self, features: Features) -> State:
-        moved = {name: each._replace(values=each.values - self.mean) for name, each in features.items()}
+        moved = {name: replace(each, values=each.values - self.mean) for name, each in features.items()}
         return super().encode(moved)
 
 

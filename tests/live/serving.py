@@ -10,17 +10,18 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from tests.imports import ROOT
 
 ENDED = ("done", "failed", "cancelled")
+Begun = TypeVar("Begun")
 PROGRAM = (sys.executable, "-m", "pipeline", "serve")
 
 
@@ -158,3 +159,26 @@ def _runs(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def begun_and_held(served: Served, begin: Callable[[], Begun]) -> tuple[Begun, int]:
+    """Begin a clip, whose process stands still; however fast the machine is, it will not be done."""
+    _hold(served)
+    begun = begin()
+    while not (held := _hold(served)):
+        time.sleep(0.02)
+    return begun, held
+
+
+def go_on(process: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGCONT)
+
+
+def _hold(served: Served) -> int:
+    """Only a process that is itself by now: one that is being forked would stop the server with it."""
+    for child, parent in _parents().items():
+        if parent == served.process.pid and b"job_child" in Path(f"/proc/{child}/cmdline").read_bytes():
+            os.kill(child, signal.SIGSTOP)
+            return child
+    return 0

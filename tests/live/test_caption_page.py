@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests import clips
-from tests.live.serving import Served, serving
+from tests.live.serving import Served, begun_and_held, go_on, serving
 
 NAMELESS = """() => [...document.querySelectorAll("button, select, input, summary, a[href], [tabindex='0'], svg")].filter((each) => {
   if (each.closest("[aria-hidden=true], [hidden]") || each.type === "hidden") return false;
@@ -77,6 +77,7 @@ def give(tab: Any, clip: Path) -> None:
 
 
 def test_a_good_clip_gets_its_sentence(page: Any, trained: Path) -> None:
+    assert page.evaluate(NAMELESS) == []
     page.get_by_label("second").check()
     give(page, trained / "videos/red.mp4")
     page.wait_for_selector(DONE)
@@ -153,15 +154,26 @@ def test_a_bad_clip_has_its_reason(page: Any, tmp_path: Path) -> None:
     assert page.locator("h1 img").count() == 0
 
 
+def test_a_file_is_dropped_anywhere(page: Any) -> None:
+    dropped = page.evaluate_handle(
+        "() => { const all = new DataTransfer(); all.items.add(new File(['<html>'], 'dropped.mp4')); return all; }"
+    )
+    page.dispatch_event("main", "drop", {"dataTransfer": dropped})
+    page.wait_for_url("**/caption/jobs/*")
+
+    assert page.locator("h1").inner_text() == "dropped.mp4"
+
+
 def test_two_tabs_and_a_reload_in_the_middle(
     page: Any, browser: Any, server: Served, entered: dict[str, Any], tmp_path: Path, trained: Path
 ) -> None:
-    give(page, clips.write_late_start(tmp_path / "slow.mp4"))
+    _, held = begun_and_held(server, lambda: give(page, clips.write_clip(tmp_path / "slow.mp4")))
     with _tab(browser, server, entered) as other:
         give(other, trained / "videos/green.mp4")
         other.get_by_text("Waiting: 1 clip is computed before").wait_for()
         page.reload()
         other.reload()
+        go_on(held)
         for tab in (page, other):
             tab.wait_for_selector(DONE)
             assert tab.locator(".sentence").count() == 1
@@ -251,9 +263,9 @@ def test_another_page_cannot_use_the_cookie(browser: Any, server: Served, entere
     context.close()
 
 
-def test_cancel(page: Any, tmp_path: Path) -> None:
+def test_cancel(page: Any, server: Served, tmp_path: Path) -> None:
     """The last test: the next clip would have to load all libraries again."""
-    give(page, clips.write_late_start(tmp_path / "hangs.mp4"))
+    begun_and_held(server, lambda: give(page, clips.write_clip(tmp_path / "slow.mp4")))
     page.get_by_role("button", name="Cancel").click()
     page.wait_for_selector("html[data-ready=cancelled]")
 

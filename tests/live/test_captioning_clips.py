@@ -16,7 +16,7 @@ from pipeline.cli import main
 from pipeline.core import REASONS
 from pipeline.live.advice import advice
 from tests import clips
-from tests.live.serving import Served, descendants, uploaded, waited
+from tests.live.serving import Served, begun_and_held, descendants, uploaded, waited
 from tests.live.trained import RUNS
 
 text = partial(json.dumps, sort_keys=True)
@@ -60,7 +60,7 @@ def test_stages_tell_what_was_done_and_for_how_long(captioning: Served, tmp_path
     assert [stage["name"] for stage in new["stages"]] == names
     assert {stage["state"] for stage in new["stages"]} == {"done"}
     assert all(stage["seconds"] >= 0 for stage in new["stages"])
-    assert new["stages"][2]["of"] == "toy"
+    assert [new["stages"][2][name] for name in ("of", "done", "total")] == ["toy", 3, 3]
     assert known["stages"][2]["state"] == "kept"
 
 
@@ -204,8 +204,9 @@ def test_one_computes_a_bounded_number_waits_and_cancelling_frees_everything(
 ) -> None:
     """The last test of this file: the process that has all libraries loaded is killed in it."""
     server = captioning.process.pid
-    long = clips.write_clip(tmp_path / "long.mp4", frames=3000).read_bytes()
-    addresses = [uploaded(captioning, long), *(uploaded(captioning, b"") for _ in range(20))]
+    clip = clips.write_clip(tmp_path / "clip.mp4").read_bytes()
+    first, _ = begun_and_held(captioning, lambda: uploaded(captioning, clip))
+    addresses = [first, *(uploaded(captioning, b"") for _ in range(20))]
     waited(captioning, addresses[0], until=("running",))
     states = [captioning.ask(f"{each}/state").json() for each in addresses]
     refused = captioning.ask("/caption/uploads?run=first", method="PUT", body=b"x")

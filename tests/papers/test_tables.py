@@ -223,7 +223,8 @@ VALUES = {  # every other key of an entry of train, each with another value than
     "warmup_from": 0.25, "drop_after": 2, "drop_to": 0.125, "weight_decay": 0.75, "clip": 9.0, "label_smoothing": 0.3,
     "own_words": 0.2, "own_words_after": 0.4, "rewards": {"cider": 1.0}, "samples": 6, "end_word": True,
     "cross_entropy": 0.6, "batch_size": 8, "captions_per_video": 2, "seed": 5, "initial": "uniform",
-    "start_from": "other", "word_vectors": "w.txt", "parts": 4,
+    "start_from": "other", "word_vectors": "w.txt", "parts": 4, "feature_dropout": 0.1, "slot_dropout": 0.2,
+    "frame_dropout": 0.3, "word_dropout": 0.15, "weight_average": 0.99,
 }  # fmt: skip
 
 

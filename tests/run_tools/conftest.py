@@ -23,6 +23,14 @@ PARAMS = {
     "train": {
         "run": RUN | {"features": {"appearance": "own"}, "learning_rate": 0.02},
         "raw": RUN | {"features": {"appearance": "untrained"}, "epochs": 1},
+        "words_at_once": RUN
+        | {
+            "model": "transformer",
+            "features": {"appearance": "own"},
+            "options": {"hidden_size": 16, "word_size": 8, "heads": 2, "dropout": 0.0},
+            "epochs": 1,
+            "weight_average": 0.5,
+        },
     },
     "caption": {"beam": 3, "max_words": 7, "length_power": 0.5},
     "evaluate": {"meteor": False, "tokenizer": "python", "resamples": 10},
@@ -49,13 +57,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "weights import mine mine.pth --network torchvision:squeezenet1_1",
             "decode",
             "extract own untrained",
-            "train run raw",
+            "train run raw words_at_once",
             "caption run",
             "evaluate run",
             "caption videos/green.mp4 --run run --out said.json",
             "runs export run exported/bare.run",
             "runs export run exported/whole.run --weights",
             "runs export raw exported/raw.run",
+            "runs export words_at_once exported/words_at_once.run --weights",
         ):
             assert main([*line.split(), "--quiet"]) == 0, line
     return folder

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import framescribe
 from pipeline.cli import main
 from pipeline.core import read_sealed_json, write_sealed_json
 from pipeline.run_tools.carried_weights import weights_facts, why_not_packed
@@ -54,6 +55,18 @@ def test_a_folder_of_clips_gets_the_same_sentences_from_either(
     sentences = [said(run, capsys) for run in ("run", "exported/whole.run")]
 
     assert sentences[0] == sentences[1]
+
+
+def test_a_transformer_is_carried_away_too(trained: Path, elsewhere: Path) -> None:
+    run = ["--run", str(trained / "exported/words_at_once.run"), "--out", "said.json", "--quiet"]
+    assert main(["caption", "clip.mp4", *run]) == 0
+    theirs = read_sealed_json(Path("said.json"), hint="")["predictions"]["clip"]
+
+    os.chdir(trained)
+    ours = framescribe.open_run("runs/words_at_once").caption("videos/green.mp4")
+
+    assert (theirs["caption"], theirs["log_prob"]) == (ours.caption, ours.log_prob)
+    assert set(ours.attention) >= {"time", "slot"}
 
 
 def said(run: str, capsys: pytest.CaptureFixture[str]) -> Any:

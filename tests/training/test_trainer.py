@@ -158,6 +158,17 @@ def test_patience_counts_from_the_best_epoch() -> None:
     assert history.exhausted(patience=50, limit=4)
 
 
+def test_where_no_epoch_has_a_score_the_last_is_kept_and_patience_still_ends_it() -> None:
+    """As of a single validation video, all of whose words are in every validation video."""
+    history = History([Epoch(number, 4.0 - number, 0.0) for number in (1, 2, 3)])
+
+    assert history.best.epoch == 3
+    assert history.exhausted(patience=2, limit=9)
+    assert not history.exhausted(patience=3, limit=9)
+    history.epochs.append(Epoch(4, 0.5, 0.1))
+    assert history.best.epoch == 4
+
+
 def test_a_store_without_a_video_of_the_data_set_is_an_error(project: Path) -> None:
     write_store(Path("features/toy"), {}, fingerprint={}, failures={"v0": Failure("timeout")})
     with pytest.raises(InputError, match="reads 'pool' for 'appearance'"):
