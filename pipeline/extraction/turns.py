@@ -17,7 +17,7 @@ Started = TypeVar("Started")
 
 
 @dataclass(order=True)
-class Turn:
+class QueuedPass:
     place: tuple[int, int]  # of its video, and of all turns in the order in which they came
     start: Callable[[], Any] = field(compare=False)
     started: Future[Any] = field(compare=False, default_factory=Future)
@@ -38,10 +38,10 @@ class Turns:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
         self._lock = threading.Lock()
         self._count = itertools.count()
-        self._waiting = list[Turn]()  # a heap
+        self._waiting = list[QueuedPass]()  # a heap
 
     def add(self, start: Callable[[], Started], *, place: int) -> Future[Started]:
-        turn = Turn((place, next(self._count)), start)
+        turn = QueuedPass((place, next(self._count)), start)
         with self._lock:
             heappush(self._waiting, turn)
         self._thread.submit(self._take_first)  # which may be another one by then
