@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from extractors.base import Extractor, Takes
-from pipeline.extraction.forward_pass import _Pass, batch_of, forward_all
+from pipeline.extraction.forward_pass import _Pass, batch_of, forward_all, untold
 from pipeline.extraction.sampling import SampledRows, sample
 from pipeline.params.extract import Sampling
 
@@ -64,7 +64,7 @@ def test_frames_go_eight_at_a_time_and_the_rest_at_the_end_whatever_goes_beside_
 def test_windows_hold_their_frames_and_no_others_are_kept(frames: int, window: int, stride: int, tail: str) -> None:
     rows = rows_of(frames, window=window, stride=stride, tail=tail)
     extractor, waiting = Numbers("clips"), rows.indices.tolist()
-    going = _Pass(extractor, rows)
+    going = _Pass(extractor, rows, untold)
     for number in rows.needed.tolist():
         for batch in going.add(number, np.asarray(number)):
             going.keep({name: found.numpy() for name, found in extractor(batch).items()})
