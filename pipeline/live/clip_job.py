@@ -33,7 +33,7 @@ class Stage:
     def facts(self) -> dict[str, Any]:
         seconds = None if self.began is None else round((self.ended or time.monotonic()) - self.began, 2)
         state = "waiting" if self.began is None else "running" if self.ended is None else "done"
-        kept = self.began is None and self.ended is not None
+        kept = self.ended is not None and (self.began is None or bool(self.of and not self.total))
         shown = {"run": self.run, "name": self.name, "of": self.of, "done": self.done, "total": self.total}
         return shown | {"seconds": seconds, "state": "kept" if kept else state}
 

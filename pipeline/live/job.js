@@ -9,13 +9,13 @@ const MARKS = { waiting: "·", running: "…", done: "✓", kept: "✓" };
 
 const waits = (ahead) => `Waiting: ${ahead} clip${ahead === 1 ? " is" : "s are"} computed before`;
 const stateOf = (job) => (job.state === "waiting" ? waits(job.ahead) : STATES[job.state]);
-const rowsOf = (stage) => (stage.of && stage.total ? `, ${stage.done} of ${stage.total} rows` : "");
+const rowsOf = (stage) => (stage.of && stage.total ? ` ${stage.done} of ${stage.total} rows` : "");
 const timeOf = (stage) => (stage.state === "kept" ? "cached" : stage.seconds === null ? "" : draw.seconds(stage.seconds));
 const nameOf = (stage, several) => [several && stage.run, stage.name, stage.of].filter(Boolean).join(" ");
 
 const row = (stage, several) => draw.el("li", { class: stage.state, "aria-current": stage.state === "running" ? "step" : null },
   draw.el("span", { class: "mark", "aria-hidden": "true" }, MARKS[stage.state]),
-  draw.el("span", {}, nameOf(stage, several), draw.el("span", { class: "quiet" }, `: ${stage.state}${rowsOf(stage)}`)),
+  draw.el("span", {}, nameOf(stage, several), draw.el("span", { class: "quiet" }, `: ${stage.state}`), draw.el("span", { class: "soft" }, rowsOf(stage))),
   draw.el("span", { class: "soft" }, timeOf(stage)));
 
 const showProblem = (problem) => {

@@ -46,8 +46,10 @@ class StageConsole(Console):
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Progress]:
-        """Of extraction each extractor tells its rows itself."""
+        """Of extraction each extractor tells its rows itself; before the first, libraries are loaded."""
         if label.startswith("extract "):
+            for extractor in label.split()[1:]:
+                self.tell_rows(extractor, 0, 0)
             yield SILENT
             return
         self.tell(run=self.run, stage=label.split()[0], done=0, total=total)

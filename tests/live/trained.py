@@ -17,9 +17,8 @@ VIDEOS = {"red": 20, "green": 30, "blue": 40}
 RUNS = ("first", "second")
 _FRAMES = {"family": "frames", "network": "squeezenet1_1", "weights": "random", "sampling": {"count": 3}}
 _RUN = {"epochs": 20, "patience": 20, "learning_rate": 0.02, "batch_size": 4}
+DATASET = {"name": "demo", "videos": "videos", "annotations": "none"}
 PARAMS: dict[str, Any] = {
-    "dataset": {"name": "demo", "videos": "videos", "annotations": "none"},
-    "decode": {"stall": 8.0},
     "extract": {"toy": _FRAMES | {"outputs": ["pool"]}},
     "train": {
         "first": _RUN
@@ -35,17 +34,22 @@ PARAMS: dict[str, Any] = {
 
 
 def make_project(folder: Path) -> None:
+    prepare_project(folder, PARAMS)
+
+
+def prepare_project(folder: Path, params: dict[str, Any]) -> None:
+    """With the stores and the runs of `params` made."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("FRAMESCRIBE_CACHE", "cache")
         Path("videos").mkdir()
         for name, frames in VIDEOS.items():
             write_clip(Path("videos") / f"{name}.mp4", frames=frames)
-        Path("params.yaml").write_text(json.dumps(PARAMS))
+        Path("params.yaml").write_text(json.dumps({"dataset": DATASET, "decode": {"stall": 8.0}} | params))
         Path("one.yaml").write_text("workers: 1\ndevice: cpu\n")
         captions = {name: [f"a {name} clip moves", f"the clip is {name}"] for name in VIDEOS}
         corpus = Corpus({"train": list(VIDEOS), "val": list(VIDEOS), "test": list(VIDEOS)}, captions)
         write_corpus(Path("data/captions"), corpus)
         write_vocabulary(Path("data/captions/vocabulary.json"), Vocabulary.build(corpus.sentences("train")))
-        for arguments in (["decode", "--quiet"], ["extract", "toy", "--quiet"], ["train", *RUNS, "--quiet"]):
-            assert main([*arguments, "--profile", "one.yaml"]) == 0
+        for arguments in (["decode"], ["extract", *params["extract"]], ["train", *params["train"]]):
+            assert main([*arguments, "--quiet", "--profile", "one.yaml"]) == 0
