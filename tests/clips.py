@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,6 +30,14 @@ def tone(
     return np.repeat(wave[None].astype(np.float32), channels, axis=0)
 
 
+@contextmanager
+def same_policy() -> Iterator[None]:
+    """Of root, SVT-AV1 makes the whole process real-time: all that it starts later would starve the machine."""
+    policy, param = os.sched_getscheduler(0), os.sched_getparam(0)
+    yield
+    os.sched_setscheduler(0, policy, param)
+
+
 def write_clip(
     path: Path,
     *,
@@ -47,7 +57,7 @@ def write_clip(
     sound_codec: str = "aac",
     sound_start: float = 0.0,  # seconds after the first frame
 ) -> Path:
-    with av.open(str(path), "w", format=format, options=container_options or {}) as container:
+    with same_policy(), av.open(str(path), "w", format=format, options=container_options or {}) as container:
         stream = container.add_stream(codec, rate=fps, options=options or {})
         stream.width, stream.height, stream.pix_fmt = width, height, pix_fmt
         if times is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -88,6 +89,7 @@ def test_a_picture_sequence_is_a_video(tmp_path: Path) -> None:
     """Its first picture is a stream of its own, with one frame."""
     path = write_clip(tmp_path / "moving.avif", codec="libsvtav1", frames=5, format="avif")
     assert inspect_video(str(path))["frames"] == 5
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER  # which its encoder changes
 
 
 def exif_clip(path: Path, *, rotation: int = 0) -> Path:
