@@ -25,9 +25,10 @@ def chosen_search(
     near = None
     if params.neighbours:
         input_of(training, params.neighbours_by)
-        near = NearestVideos(training, own, params.neighbours_by, references, params.neighbours)
+        by_words = params.neighbours_in == "words"
+        near = NearestVideos(training, own, params.neighbours_by, references, params.neighbours, by_words)
     closeness: Closeness = cider_closeness(references) if params.utility == "cider" else bleu_closeness
-    return Consensus(_candidates(params), closeness, vocabulary, near)
+    return Consensus(_candidates(params), closeness, vocabulary, near, params.neighbours_weight)
 
 
 def training_captions(captions: Path) -> dict[str, list[str]]:

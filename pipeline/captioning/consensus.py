@@ -29,6 +29,7 @@ class Consensus:
     closeness: Closeness
     vocabulary: Vocabulary
     judges: Judges | None = None
+    weight: float = 1.0  # of the judges beside the candidates together
 
     def __call__(self, model: Captioner, state: State, videos: Sequence[str]) -> list[Hypothesis]:
         found = self.candidates(model, state, videos)
@@ -36,7 +37,8 @@ class Consensus:
             video: Counter(map(self.vocabulary.decode, sentences))
             for video, sentences in zip(videos, found, strict=True)
         }
-        agreed = closest(pools, self.closeness, judges=self.judges(videos) if self.judges else None)
+        judges = self.judges(videos) if self.judges else None
+        agreed = closest(pools, self.closeness, judges=judges, weight=self.weight)
         return forced(model, state, [self._numbers(agreed[video]) for video in videos])
 
     def _numbers(self, sentence: str) -> list[int]:
@@ -44,15 +46,23 @@ class Consensus:
 
 
 def closest(
-    pools: Mapping[str, Counter[str]], closeness: Closeness, *, judges: Mapping[str, Sequence[str]] | None = None
+    pools: Mapping[str, Counter[str]],
+    closeness: Closeness,
+    *,
+    judges: Mapping[str, Sequence[str]] | None = None,
+    weight: float = 1.0,
 ) -> dict[str, str]:
     """Of every video's candidates, counted, the best that says something; of equally good ones the first."""
-    agreed = agreement(pools, closeness, judges=judges)
+    agreed = agreement(pools, closeness, judges=judges, weight=weight)
     return {video: max(rates, key=lambda said: (bool(said), rates[said])) for video, rates in agreed.items()}
 
 
 def agreement(
-    pools: Mapping[str, Counter[str]], closeness: Closeness, *, judges: Mapping[str, Sequence[str]] | None = None
+    pools: Mapping[str, Counter[str]],
+    closeness: Closeness,
+    *,
+    judges: Mapping[str, Sequence[str]] | None = None,
+    weight: float = 1.0,
 ) -> dict[str, dict[str, float]]:
     """Video -> candidate -> how close it is to the others and to the judges."""
     pairs = [(video, sentence) for video, pool in pools.items() for sentence in pool]
@@ -60,7 +70,7 @@ def agreement(
     if judges:
         judged = np.array([bool(judges[video]) for video, _ in pairs])
         asked = [pair for pair, known in zip(pairs, judged, strict=True) if known]
-        scores[judged] += closeness({video: judges[video] for video, _ in asked}, asked)
+        scores[judged] += weight * closeness({video: judges[video] for video, _ in asked}, asked)
     rates: dict[str, dict[str, float]] = {}
     for (video, sentence), score in zip(pairs, scores.tolist(), strict=True):
         rates.setdefault(video, {})[sentence] = score

@@ -1,4 +1,4 @@
-"""The training videos whose features are most like a video's: their captions are what people said of such videos."""
+"""The training videos that are most like a video: their captions are what people said of such videos."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from pipeline.captioner import BATCH, FeatureSource
+from pipeline.captioning.expected_words import ExpectedWords, word_vectors
 from pipeline.core import UsageError
 
 
 @dataclass(frozen=True)
 class NearestVideos:
-    """By the cosine of mean feature vectors; a video is no neighbour of itself."""
+    """By the cosine of mean feature vectors, or of the words expected from them; a video is no neighbour of itself."""
 
     training: FeatureSource
     own: FeatureSource  # of the videos that are asked about: the same, or that of one's own videos
     slot: str
     captions: Mapping[str, Sequence[str]]  # of training videos
     count: int
+    by_words: bool = False
 
     def __call__(self, videos: Sequence[str]) -> dict[str, list[str]]:
         """Of every video the captions of its neighbours."""
@@ -32,14 +35,23 @@ class NearestVideos:
 
     def neighbours(self, videos: Sequence[str]) -> list[list[str]]:
         """The nearest first."""
-        likeness = self._vectors(self.own, videos) @ self._trained.T  # (N, M)
+        likeness = self._likeness(videos)  # (N, M)
         own = torch.tensor([[one == other for other in self._known] for one in videos])
-        likeness = likeness.masked_fill(own, -torch.inf)
-        ranks = likeness.argsort(dim=1, descending=True, stable=True)[:, : self.count].tolist()
+        ranks = likeness.masked_fill(own, -torch.inf).argsort(dim=1, descending=True, stable=True)  # (N, M)
         return [
             [self._known[row] for row in rows if self._known[row] != video]
-            for video, rows in zip(videos, ranks, strict=True)
+            for video, rows in zip(videos, ranks[:, : self.count].tolist(), strict=True)
         ]
+
+    def _likeness(self, videos: Sequence[str]) -> Tensor:
+        means = self._means(self.own, videos)
+        if not self.by_words:
+            return normalize(means, dim=1) @ normalize(self._trained, dim=1).T
+        expected = self._expected.of(means)
+        for row, video in enumerate(videos):
+            if video in self._places:  # its own captions have no part in what is expected of it
+                expected[row] = self._expected.left_out[self._places[video]]
+        return expected @ self._expected.words.T
 
     @cached_property
     def _known(self) -> list[str]:
@@ -47,10 +59,18 @@ class NearestVideos:
         return [video for video in self.captions if video in store]
 
     @cached_property
-    def _trained(self) -> Tensor:
-        return self._vectors(self.training, self._known)
+    def _places(self) -> dict[str, int]:
+        return {video: place for place, video in enumerate(self._known)}
 
-    def _vectors(self, source: FeatureSource, videos: Sequence[str]) -> Tensor:
+    @cached_property
+    def _trained(self) -> Tensor:
+        return self._means(self.training, self._known)
+
+    @cached_property
+    def _expected(self) -> ExpectedWords:
+        return ExpectedWords.learnt(self._trained, word_vectors([self.captions[video] for video in self._known]))
+
+    def _means(self, source: FeatureSource, videos: Sequence[str]) -> Tensor:
         return torch.cat(list(self._batches(source, videos)))  # (N, C)
 
     def _batches(self, source: FeatureSource, videos: Sequence[str]) -> Iterator[Tensor]:
@@ -58,7 +78,7 @@ class NearestVideos:
         for start in range(0, max(1, len(videos)), BATCH):
             values, mask = source.batch(videos[start : start + BATCH])[name]
             rows = values.flatten(2, -2).mean(2) if values.ndim > 3 else values  # (B, L, C)
-            yield torch.nn.functional.normalize((rows * mask.unsqueeze(-1)).sum(1), dim=1)
+            yield (rows * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
 def input_of(source: FeatureSource, slot: str) -> str:

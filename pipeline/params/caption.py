@@ -23,6 +23,8 @@ class Caption(Section):
     utility: Literal["cider", "bleu4"] = "cider"  # how close two captions are
     neighbours: int = Field(default=0, ge=0)  # nearest training videos, whose captions judge the candidates too
     neighbours_by: Slot = "appearance"  # the store that says which are near
+    neighbours_in: Literal["features", "words"] = "features"  # by what it has, or by the words expected from it
+    neighbours_weight: float = Field(default=1.0, gt=0)  # beside all candidates together
     split: Literal["train", "val", "test"] = "test"
     no_repeat: int | None = Field(default=None, ge=0)  # no run of so many words twice in a sentence; 0 is no rule
     first_reading: bool = False  # of a model that reads twice: beside each sentence the one after the first reading
@@ -43,5 +45,10 @@ class Caption(Section):
         if self.search == "sample":
             return {name: getattr(self, name) for name in sample}
         candidates = (*sample, "samples") if self.consensus_of == "sample" else ("search", *beam)
-        judges = ("neighbours", "neighbours_by") if self.neighbours else ()
-        return {name: getattr(self, name) for name in (*candidates, "consensus_of", "utility", *judges)}
+        judges = ("neighbours", "neighbours_by", *self._unusual("neighbours_in", "neighbours_weight"))
+        named = (*candidates, "consensus_of", "utility", *(judges if self.neighbours else ()))
+        return {name: getattr(self, name) for name in named}
+
+    def _unusual(self, *names: str) -> list[str]:
+        """Keys that came later: a record without them is of their defaults."""
+        return [name for name in names if getattr(self, name) != type(self).model_fields[name].default]

@@ -82,6 +82,15 @@ def test_judges_break_the_tie_and_a_video_without_any_goes_without() -> None:
     assert found == {"near dogs": "a dog runs", "near cats": "a cat sits", "alone": "a dog runs"}
 
 
+def test_the_judges_weigh_what_they_are_asked_to() -> None:
+    """Two candidates for the cat, judges for the dog: the more weight, the more the judges are heard."""
+    pools, judges = {"v": Counter({"a cat sits": 2, "a dog runs": 1})}, {"v": TRAINING["t1"]}
+
+    found = [closest(pools, cider_closeness(TRAINING), judges=judges, weight=weight)["v"] for weight in (0.01, 10.0)]
+
+    assert found == ["a cat sits", "a dog runs"]
+
+
 def test_one_candidate_wins_and_an_empty_one_does_no_harm() -> None:
     closeness: Closeness = cider_closeness(TRAINING)
 
@@ -144,6 +153,11 @@ def test_only_what_the_search_uses_decides() -> None:
     assert consensus.deciding == Caption(search="consensus", beam=9, neighbours_by="sound").deciding
     assert consensus.deciding != Caption(search="consensus", samples=41).deciding
     assert consensus.deciding != Caption(search="consensus", neighbours=1).deciding
+    near = Caption(search="consensus", neighbours=1)
+    assert "neighbours_in" not in near.deciding  # a record of before there was the key is the same
+    assert near.deciding != Caption(search="consensus", neighbours=1, neighbours_in="words").deciding
+    assert near.deciding != Caption(search="consensus", neighbours=1, neighbours_weight=2).deciding
+    assert consensus.deciding == Caption(search="consensus", neighbours_in="words", neighbours_weight=2).deciding
     beams = Caption(search="consensus", consensus_of="beam")
     assert beams.deciding == Caption(search="consensus", consensus_of="beam", seed=5).deciding != consensus.deciding
     with pytest.raises(ValueError, match="a beam of at least 2"):

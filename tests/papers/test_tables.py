@@ -252,7 +252,8 @@ def test_all_keys_of_the_sections_are_tried_above() -> None:
     assert set(Train.model_fields) - tried == {"baseline"}  # alone it is no valid schedule
     assert {"beam", "length_power", "caption.max_words", "caption.split"} <= tried
     by_beams = {"beam", "length_power", "max_words", "split"}
-    others = {"temperature", "seed", "consensus_of", "samples", "utility", "neighbours", "neighbours_by"}
+    others = {"temperature", "seed", "consensus_of", "samples", "utility"}
+    others |= {"neighbours", "neighbours_by", "neighbours_in", "neighbours_weight"}
     assert set(Caption().deciding) == by_beams
     assert set(Caption.model_fields) == {"search", *by_beams, *others, "no_repeat", "first_reading"}
     assert set(Evaluate.model_fields) == {"tokenizer", "meteor", "spice", "resamples"}  # the last two move no number
