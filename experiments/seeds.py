@@ -1,6 +1,6 @@
 """Several seeds of every run of params.yaml: learning curves, scores of beam search, and speeds, into one JSON file.
 
-    python -m experiments.seeds results.json --seeds 0 1 2
+    python -m experiments.seeds results.json --seeds 0 1 2 --decodings words
 
 Works in the current folder, which holds params.yaml, data/captions and features/ (docs/real-language.md). What the file
 already has is not done again, so the command may be stopped and started. Speeds are per processor second of one core;
@@ -14,17 +14,19 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from pipeline.captioner import Search, caption_videos, open_run
+from experiments.folds.recipe import read_decodings
+from pipeline.captioner import caption_videos, open_run
+from pipeline.captioning.chosen_search import chosen_search
 from pipeline.core import Console, FramescribeError, Progress, write_json
 from pipeline.corpus import read_corpus
 from pipeline.evaluation import score
-from pipeline.params import Params, Schedule, Train, load_params, pick
+from pipeline.params import Caption, Params, Schedule, Train, load_params, pick
 from pipeline.training import Trainer, prepare, publish_run
 
 CAPTIONS = Path("data/captions")
@@ -45,17 +47,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("results", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--runs", nargs="+", help="entries of `train` in params.yaml (default: all)")
+    parser.add_argument(
+        "--decodings", nargs="*", default=[], metavar="NAME", help="beside beam and greedy: of folds/recipes.yaml"
+    )
     parser.add_argument("--no-meteor", action="store_true", help="leave METEOR out")
     return parser
 
 
 def _every_seed(args: argparse.Namespace) -> None:
     params, console = load_params(), Console()
+    known = read_decodings(params.caption)
+    decodings = {name: pick(known, name, kind="decoding", where="folds/recipes.yaml") for name in args.decodings}
     for seed in args.seeds:
         for run in args.runs or params.train:
             name = f"{run}-{seed}"
             chosen = of_seed(pick(params.train, run, kind="run"), seed)
             finish(name, chosen, params, results=args.results, meteor=not args.no_meteor, console=console)
+            decode(name, decodings, results=args.results, meteor=not args.no_meteor)
     show(json.loads(args.results.read_text()), console)
 
 
@@ -71,10 +79,20 @@ def finish(name: str, run: Train, params: Params, *, results: Path, meteor: bool
         found[name] = trained(name, run, params, console=console)
         write_json(results, found)
     if "beam" not in found[name] or (meteor and "METEOR" not in found[name]["beam"]["scores"]):
-        found[name]["greedy"] = captioned(name, params, beam=1, meteor=False)
-        found[name]["beam"] = captioned(name, params, beam=params.caption.beam, meteor=meteor)
+        beam = params.caption.model_copy(update={"search": "beam"})
+        found[name]["greedy"] = captioned(name, beam.model_copy(update={"beam": 1}), meteor=False)
+        found[name]["beam"] = captioned(name, beam, meteor=meteor)
         write_json(results, found)
     console.say(f"{name}: {summary(found[name])}")
+
+
+def decode(name: str, decodings: Mapping[str, Caption], *, results: Path, meteor: bool) -> None:
+    """What the results lack of the other ways to decode."""
+    found = json.loads(results.read_text())
+    for decoding, caption in decodings.items():
+        if decoding not in found[name]:
+            found[name][decoding] = captioned(name, caption, meteor=meteor)
+            write_json(results, found)
 
 
 @dataclass
@@ -126,21 +144,16 @@ def captions_an_epoch(trainer: Trainer, stage: Schedule) -> int:
     return sum(drawn or min(count, limit or count) for count in counts)
 
 
-def captioned(name: str, params: Params, *, beam: int, meteor: bool) -> dict[str, Any]:
-    """Scores and speed on the split that `caption` names."""
+def captioned(name: str, caption: Caption, *, meteor: bool) -> dict[str, Any]:
+    """Scores and speed on the split that it names."""
     run, corpus = open_run(Path("runs") / name, device="cpu"), read_corpus(CAPTIONS)
-    videos = corpus.splits[params.caption.split]
+    videos = corpus.splits[caption.split]
+    search = chosen_search(caption, vocabulary=run.vocabulary, captions=CAPTIONS, training=run.source, own=run.source)
     generated, seconds = timed(
-        lambda: caption_videos(
-            run.model,
-            run.source,
-            videos,
-            vocabulary=run.vocabulary,
-            search=replace(Search.of(params.caption), beam=beam),
-        )
+        lambda: caption_videos(run.model, run.source, videos, vocabulary=run.vocabulary, search=search)
     )
     sentences = {video: each.caption for video, each in generated.items()}
-    scores = score(sentences, corpus.references(params.caption.split), meteor=meteor).corpus
+    scores = score(sentences, corpus.references(caption.split), meteor=meteor).corpus
     distinct = len(set(sentences.values()))
     return {"scores": scores, "search": seconds, "videos": len(videos), "distinct": distinct}
 
@@ -175,11 +188,26 @@ def show(results: dict[str, Any], console: Console) -> None:
     rows = [[run, len(found), *_columns(found, metrics)] for run, found in runs.items()]
     columns = (*metrics, "CIDEr-D, greedy", "different", "captions/s", "videos/s")
     console.table(["run", "seeds", *columns], rows)
+    for decoding in _decodings(scored):
+        told = {run: [each[decoding]["scores"] for each in found if decoding in each] for run, found in runs.items()}
+        rows = [[run, len(found), *_spreads(found, metrics)] for run, found in told.items() if found]
+        console.table(["run", "seeds", *metrics], rows, title=f"\n{decoding}")
+
+
+def _decodings(scored: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Ways to decode beside the beam, in the order in which they were asked for."""
+    kinds = {
+        key: None
+        for found in scored.values()
+        for key, value in found.items()
+        if isinstance(value, dict) and "scores" in value
+    }
+    return [kind for kind in kinds if kind not in ("beam", "greedy")]
 
 
 def _columns(found: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[str]:
     """`different`: sentences of the beam that are not alike."""
-    scores = [_spread([each["beam"]["scores"].get(metric) for each in found]) for metric in metrics]
+    scores = _spreads([each["beam"]["scores"] for each in found], metrics)
     greedy = _spread([each["greedy"]["scores"]["CIDEr-D"] for each in found])
     means = (
         [each["beam"]["distinct"] for each in found],
@@ -187,6 +215,10 @@ def _columns(found: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[st
         [searched_a_second(each) for each in found],
     )
     return [*scores, greedy, *(f"{mean(values):.0f}" for values in means)]
+
+
+def _spreads(scores: Sequence[Mapping[str, float]], metrics: Sequence[str]) -> list[str]:
+    return [_spread([each.get(metric) for each in scores]) for metric in metrics]
 
 
 def _spread(values: Sequence[float | None]) -> str:

@@ -101,6 +101,23 @@ def stop_after_an_epoch(watched: seeds.Watched, steps: int = 1, note: str = "") 
         raise KeyboardInterrupt
 
 
+def test_other_decodings_are_scored_beside_the_beam_without_training_again(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["results.json", "--seeds", "0", "--runs", "soft_attention_long", "--no-meteor"]
+    seeds.main(arguments)
+    before = json.loads(Path("results.json").read_text())["soft_attention_long-0"]
+
+    assert seeds.main([*arguments, "--decodings", "consensus", "words"]) == 0
+
+    found = json.loads(Path("results.json").read_text())["soft_attention_long-0"]
+    assert {key: found[key] for key in before} == before
+    assert found["words"]["scores"]["CIDEr-D"] > 1
+    assert found["consensus"]["videos"] == 6
+    assert "words" in [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert seeds.main([*arguments, "--decodings", "nothing"]) == 2
+
+
 def test_notes_within_an_epoch_score_nothing() -> None:
     scored: list[float] = []
 
