@@ -70,7 +70,7 @@ def test_processes_change_no_byte(project: Path) -> None:
 
 
 def test_a_consensus_is_the_same_by_workers(project: Path) -> None:
-    caption = {"search": "consensus", "samples": 4, "max_words": 6, "neighbours": 2}
+    caption = {"search": "consensus", "samples": 4, "max_words": 6, "neighbours": 2, "neighbours_in": "words"}
     values = json.loads(Path("params.yaml").read_text())
     Path("params.yaml").write_text(json.dumps(values | {"caption": caption}))
     assert main(["caption", "one", "--workers", "1", "--quiet"]) == 0
