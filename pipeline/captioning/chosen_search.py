@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from pipeline.captioner import CaptionSearch, FeatureSource, SampleSearch, Search, beam_sentences
-from pipeline.captioning.closeness import Closeness, bleu_closeness, cider_closeness
+from pipeline.captioning.closeness import bleu_closeness, cider_closeness
 from pipeline.captioning.consensus import Candidates, Consensus
 from pipeline.captioning.nearest_videos import NearestVideos, input_of
 from pipeline.corpus import Vocabulary, read_corpus, tokenize
@@ -22,13 +23,23 @@ def chosen_search(
     if params.search == "sample":
         return _sampling(params)
     references = training_captions(captions)
-    near = None
-    if params.neighbours:
-        input_of(training, params.neighbours_by)
-        by_words = params.neighbours_in == "words"
-        near = NearestVideos(training, own, params.neighbours_by, references, params.neighbours, by_words)
-    closeness: Closeness = cider_closeness(references) if params.utility == "cider" else bleu_closeness
-    return Consensus(_candidates(params), closeness, vocabulary, near, params.neighbours_weight)
+    return Consensus(
+        _candidates(params),
+        cider_closeness(references) if params.utility == "cider" else bleu_closeness,
+        vocabulary,
+        _nearest(params, references, training, own) if params.neighbours else None,
+        params.neighbours_weight,
+        params.neighbours_lend,
+        params.max_words,
+    )
+
+
+def _nearest(
+    params: Caption, references: Mapping[str, Sequence[str]], training: FeatureSource, own: FeatureSource
+) -> NearestVideos:
+    input_of(training, params.neighbours_by)
+    by_words = params.neighbours_in == "words"
+    return NearestVideos(training, own, params.neighbours_by, references, params.neighbours, by_words)
 
 
 def training_captions(captions: Path) -> dict[str, list[str]]:

@@ -26,10 +26,10 @@ class NearestVideos:
     count: int
     by_words: bool = False
 
-    def __call__(self, videos: Sequence[str]) -> dict[str, list[str]]:
-        """Of every video the captions of its neighbours."""
+    def __call__(self, videos: Sequence[str]) -> dict[str, list[Sequence[str]]]:
+        """Of every video the captions of each of its neighbours."""
         return {
-            video: [caption for neighbour in near for caption in self.captions[neighbour]]
+            video: [self.captions[neighbour] for neighbour in near]
             for video, near in zip(videos, self.neighbours(videos), strict=True)
         }
 

@@ -25,6 +25,7 @@ class Caption(Section):
     neighbours_by: Slot = "appearance"  # the store that says which are near
     neighbours_in: Literal["features", "words"] = "features"  # by what it has, or by the words expected from it
     neighbours_weight: float = Field(default=1.0, gt=0)  # beside all candidates together
+    neighbours_lend: int = Field(default=0, ge=0)  # captions of each neighbour that are candidates too
     split: Literal["train", "val", "test"] = "test"
     no_repeat: int | None = Field(default=None, ge=0)  # no run of so many words twice in a sentence; 0 is no rule
     first_reading: bool = False  # of a model that reads twice: beside each sentence the one after the first reading
@@ -45,7 +46,8 @@ class Caption(Section):
         if self.search == "sample":
             return {name: getattr(self, name) for name in sample}
         candidates = (*sample, "samples") if self.consensus_of == "sample" else ("search", *beam)
-        judges = ("neighbours", "neighbours_by", *self._unusual("neighbours_in", "neighbours_weight"))
+        later = self._unusual("neighbours_in", "neighbours_weight", "neighbours_lend")
+        judges = ("neighbours", "neighbours_by", *later)
         named = (*candidates, "consensus_of", "utility", *(judges if self.neighbours else ()))
         return {name: getattr(self, name) for name in named}
 

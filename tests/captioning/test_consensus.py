@@ -15,9 +15,10 @@ from models.base import Input
 from pipeline.captioner.batches import FeatureSource
 from pipeline.captioning.chosen_search import _candidates
 from pipeline.captioning.closeness import Closeness, bleu_closeness, cider_closeness
-from pipeline.captioning.consensus import closest
+from pipeline.captioning.consensus import Consensus, agreement, closest
 from pipeline.captioning.nearest_videos import NearestVideos
 from pipeline.core.errors import UsageError
+from pipeline.corpus import Vocabulary
 from pipeline.metrics.bleu import BleuScorer
 from pipeline.metrics.cider import CiderScorer, DocumentFrequencies
 from pipeline.params.caption import Caption
@@ -52,7 +53,7 @@ UTILITIES = {"cider": (cider_closeness(TRAINING), cider_of), "bleu4": (bleu_clos
 def test_it_is_what_brute_force_finds(utility: str, pools: list[list[str]], judged: bool) -> None:
     closeness, alike = UTILITIES[utility]
     counted = {f"v{number}": Counter(sentences) for number, sentences in enumerate(pools)}
-    judges = dict.fromkeys(counted, TRAINING["t1"]) if judged else None
+    judges = {video: [TRAINING["t1"]] for video in counted} if judged else None
 
     found = closest(counted, closeness, judges=judges)
 
@@ -65,6 +66,31 @@ def test_it_is_what_brute_force_finds(utility: str, pools: list[list[str]], judg
         assert scores[sentences.index(found[video])] == pytest.approx(max(scores), abs=1e-6)
 
 
+@settings(max_examples=30, deadline=None)
+@given(said=pool, judges=st.lists(pool, min_size=1, max_size=3), weight=st.sampled_from([0.5, 4.0]))
+def test_whoever_lends_a_candidate_does_not_judge_it(said: list[str], judges: list[list[str]], weight: float) -> None:
+    new = {sentence: place for place, captions in enumerate(judges) for sentence in captions if sentence not in said}
+    lent = {("v", sentence): place for sentence, place in new.items()}
+
+    found = agreement({"v": Counter(said)}, UTILITIES["cider"][0], judges={"v": judges}, weight=weight, lent=lent)["v"]
+
+    assert found.keys() == {*said, *new}
+    for one, score in found.items():
+        others = [other for place, other in enumerate(said) if place != (said.index(one) if one in said else None)]
+        texts = [text for place, captions in enumerate(judges) if place != new.get(one) for text in captions]
+        judged = np.mean([cider_of(one, text) for text in texts]) if texts else 0.0
+        assert score == pytest.approx(np.mean([cider_of(one, other) for other in others]) + weight * judged, abs=1e-6)
+
+
+def test_neighbours_lend_what_the_model_could_have_said() -> None:
+    """Two captions each: words that it knows, not too many of them, and none that it said itself."""
+    vocabulary = Vocabulary.build(["a dog runs", "a cat sits", "the cat"])
+    search = Consensus(lambda *_: [], UTILITIES["cider"][0], vocabulary, lend=2, max_words=3)
+    judges = {"v": [["a dog", "a zebra", "a dog runs", "a dog", "the dog", "cat"], ["a dog runs", "a cat a cat", ""]]}
+
+    assert search._lent({"v": Counter(["a dog"])}, judges) == {("v", "a dog runs"): 0, ("v", "the dog"): 0}
+
+
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_a_planted_sentence_is_found_among_outliers(utility: str) -> None:
     """The likeliest single sentence is not what the others mean."""
@@ -75,7 +101,7 @@ def test_a_planted_sentence_is_found_among_outliers(utility: str) -> None:
 
 def test_judges_break_the_tie_and_a_video_without_any_goes_without() -> None:
     pools = {video: Counter(["a dog runs", "a cat sits"]) for video in ("near dogs", "near cats", "alone")}
-    judges = {"near dogs": TRAINING["t1"], "near cats": TRAINING["t2"], "alone": []}
+    judges = {"near dogs": [TRAINING["t1"]], "near cats": [TRAINING["t2"]], "alone": []}
 
     found = closest(pools, cider_closeness(TRAINING), judges=judges)
 
@@ -84,7 +110,7 @@ def test_judges_break_the_tie_and_a_video_without_any_goes_without() -> None:
 
 def test_the_judges_weigh_what_they_are_asked_to() -> None:
     """Two candidates for the cat, judges for the dog: the more weight, the more the judges are heard."""
-    pools, judges = {"v": Counter({"a cat sits": 2, "a dog runs": 1})}, {"v": TRAINING["t1"]}
+    pools, judges = {"v": Counter({"a cat sits": 2, "a dog runs": 1})}, {"v": [TRAINING["t1"]]}
 
     found = [closest(pools, cider_closeness(TRAINING), judges=judges, weight=weight)["v"] for weight in (0.01, 10.0)]
 
@@ -119,7 +145,7 @@ def test_neighbours_are_the_nearest_training_videos_and_never_itself(source: Fea
     near = NearestVideos(source, source, "appearance", captions, 2)
 
     assert near.neighbours(["v9", "v2"]) == [["v5", "v4"], ["v1", "v3"]]
-    assert near(["v9"]) == {"v9": ["training 5", "training 4"]}
+    assert near(["v9"]) == {"v9": [["training 5"], ["training 4"]]}
     assert NearestVideos(source, source, "appearance", {"v2": ["x"]}, 3).neighbours(["v2", "v3"]) == [[], ["v2"]]
 
 
@@ -157,6 +183,7 @@ def test_only_what_the_search_uses_decides() -> None:
     assert "neighbours_in" not in near.deciding  # a record of before there was the key is the same
     assert near.deciding != Caption(search="consensus", neighbours=1, neighbours_in="words").deciding
     assert near.deciding != Caption(search="consensus", neighbours=1, neighbours_weight=2).deciding
+    assert near.deciding != Caption(search="consensus", neighbours=1, neighbours_lend=2).deciding
     assert consensus.deciding == Caption(search="consensus", neighbours_in="words", neighbours_weight=2).deciding
     beams = Caption(search="consensus", consensus_of="beam")
     assert beams.deciding == Caption(search="consensus", consensus_of="beam", seed=5).deciding != consensus.deciding

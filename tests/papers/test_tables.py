@@ -253,7 +253,7 @@ def test_all_keys_of_the_sections_are_tried_above() -> None:
     assert {"beam", "length_power", "caption.max_words", "caption.split"} <= tried
     by_beams = {"beam", "length_power", "max_words", "split"}
     others = {"temperature", "seed", "consensus_of", "samples", "utility"}
-    others |= {"neighbours", "neighbours_by", "neighbours_in", "neighbours_weight"}
+    others |= {"neighbours", "neighbours_by", "neighbours_in", "neighbours_weight", "neighbours_lend"}
     assert set(Caption().deciding) == by_beams
     assert set(Caption.model_fields) == {"search", *by_beams, *others, "no_repeat", "first_reading"}
     assert set(Evaluate.model_fields) == {"tokenizer", "meteor", "spice", "resamples"}  # the last two move no number
