@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from models.base import Captioner, State
 from pipeline.captioner import CaptionSearch, FeatureSource, SampleSearch, Search, beam_sentences
 from pipeline.captioning.closeness import bleu_closeness, cider_closeness
 from pipeline.captioning.consensus import Candidates, Consensus
@@ -55,4 +56,11 @@ def _sampling(params: Caption) -> SampleSearch:
 def _candidates(params: Caption) -> Candidates:
     if params.consensus_of == "sample":
         return partial(_sampling(params).draw, count=params.samples)
-    return partial(beam_sentences, search=Search.of(params))
+    if params.consensus_of == "beam":
+        return partial(beam_sentences, search=Search.of(params))
+    return _silent
+
+
+def _silent(_model: Captioner, _state: State, videos: Sequence[str]) -> list[list[list[int]]]:
+    """The model says nothing, and the neighbours' captions are the candidates."""
+    return [[[]] for _ in videos]

@@ -18,7 +18,7 @@ class Caption(Section):
     length_power: float = Field(default=0.0, ge=0)  # beams are ranked by log p / length ** power
     temperature: float = Field(default=0.7, gt=0)  # of sampled captions
     seed: int = Field(default=0, ge=0)  # of sampled captions
-    consensus_of: Literal["sample", "beam"] = "sample"  # the candidates of a consensus
+    consensus_of: Literal["sample", "beam", "neighbours"] = "sample"  # the candidates of a consensus
     samples: int = Field(default=40, ge=2)  # sampled captions per video, of a consensus
     utility: Literal["cider", "bleu4"] = "cider"  # how close two captions are
     neighbours: int = Field(default=0, ge=0)  # nearest training videos, whose captions judge the candidates too
@@ -34,6 +34,8 @@ class Caption(Section):
     def _has_others(self) -> Caption:
         if self.search == "consensus" and self.consensus_of == "beam" and self.beam == 1:
             raise ValueError("a consensus of beams needs a beam of at least 2")
+        if self.search == "consensus" and self.consensus_of == "neighbours" and not self.neighbours * self.neighbours_lend:
+            raise ValueError("a consensus of neighbours needs neighbours and neighbours_lend of at least 1")
         return self
 
     @property
@@ -45,7 +47,11 @@ class Caption(Section):
             return {name: getattr(self, name) for name in beam}
         if self.search == "sample":
             return {name: getattr(self, name) for name in sample}
-        candidates = (*sample, "samples") if self.consensus_of == "sample" else ("search", *beam)
+        candidates = {
+            "sample": (*sample, "samples"),
+            "beam": ("search", *beam),
+            "neighbours": ("search", "max_words", "split"),
+        }[self.consensus_of]
         later = self._unusual("neighbours_in", "neighbours_weight", "neighbours_lend")
         judges = ("neighbours", "neighbours_by", *later)
         named = (*candidates, "consensus_of", "utility", *(judges if self.neighbours else ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -156,7 +156,7 @@ def test_a_slot_that_the_run_does_not_read_is_told(source: FeatureSource) -> Non
         NearestVideos(source, source, "motion", {"v1": ["x"]}, 1).neighbours(["v2"])
 
 
-@pytest.mark.parametrize("kind", get_args(Caption.model_fields["consensus_of"].annotation))
+@pytest.mark.parametrize("kind", ["sample", "beam"])
 def test_candidates_of_every_kind_are_drawn(kind: Literal["sample", "beam"]) -> None:
     params, videos = Caption(search="consensus", consensus_of=kind, beam=3, samples=4, max_words=5), ["v0", "v1"]
 
@@ -165,6 +165,20 @@ def test_candidates_of_every_kind_are_drawn(kind: Literal["sample", "beam"]) -> 
 
     assert [len(sentences) <= 4 for sentences in found] == [True, True]
     assert all(words for sentences in found for words in sentences)
+
+
+def test_where_the_model_says_nothing_the_neighbours_captions_are_the_candidates(source: FeatureSource) -> None:
+    """The middle of what they say; and what says something comes before saying nothing."""
+    params = Caption(search="consensus", consensus_of="neighbours", neighbours=3, neighbours_lend=1, max_words=5)
+    vocabulary = Vocabulary.build(["dog cat runs sits"])
+    pools = {"v": Counter(map(vocabulary.decode, _candidates(params)(Bigrams(), {}, ["v"])[0]))}
+    judges = {"v": [["dog runs"], ["dog runs fast"], ["cat sits"]]}
+    lent = {("v", "dog runs"): 0, ("v", "cat sits"): 2}
+
+    assert closest(pools, UTILITIES["cider"][0], judges=judges, lent=lent) == {"v": "dog runs"}
+    assert closest(pools, UTILITIES["cider"][0], judges={"v": []}) == {"v": ""}
+    with pytest.raises(ValueError, match="neighbours and neighbours_lend of at least 1"):
+        Caption(search="consensus", consensus_of="neighbours", neighbours=3)
 
 
 def test_only_what_the_search_uses_decides() -> None:
