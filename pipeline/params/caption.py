@@ -31,10 +31,12 @@ class Caption(Section):
     first_reading: bool = False  # of a model that reads twice: beside each sentence the one after the first reading
 
     @model_validator(mode="after")
-    def _has_others(self) -> Caption:
-        if self.search == "consensus" and self.consensus_of == "beam" and self.beam == 1:
+    def _has_candidates(self) -> Caption:
+        if self.search != "consensus":
+            return self
+        if self.consensus_of == "beam" and self.beam == 1:
             raise ValueError("a consensus of beams needs a beam of at least 2")
-        if self.search == "consensus" and self.consensus_of == "neighbours" and not self.neighbours * self.neighbours_lend:
+        if self.consensus_of == "neighbours" and not (self.neighbours and self.neighbours_lend):
             raise ValueError("a consensus of neighbours needs neighbours and neighbours_lend of at least 1")
         return self
 
