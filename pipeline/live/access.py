@@ -98,10 +98,10 @@ def foreign(headers: Headers, *, scheme: str, method: str, origins: Collection[s
     """Why a request is not from our own pages or an address bar; nothing where it is."""
     if len(headers.getlist("host")) != 1 or f"{scheme}://{headers['host']}" not in origins:
         return "This server does not answer to that name."
-    origin = headers.get("origin")
-    if origin is not None and origin not in origins:
+    named = headers.getlist("origin")
+    if not set(named) <= set(origins):
         return "Requests from other pages are refused."
-    if method not in READS and origin is None:
+    if method not in READS and not named:
         return "A request that changes something must say which page it is from."
     fetched = headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     if fetched and not (method in READS and headers.get("sec-fetch-mode") == "navigate"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from errno import ENOSPC
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -16,12 +18,14 @@ from pipeline.live.page_kind import drawn
 from pipeline.live.page_list import PAGES
 from pipeline.live.static_files import STATIC
 
+MAKE_ROOM = "framescribe cache gc --max-size 10GB"
+
 
 def make_app(project: LiveProject, *, keys: Keys) -> Starlette:
     app = Starlette(
         routes=[Route("/", go_home), STATIC, *(route for page in PAGES for route in page.routes)],
         middleware=[Middleware(Gate, keys=keys)],
-        exception_handlers={HTTPException: told_status, FramescribeError: told_error},  # type: ignore[dict-item]
+        exception_handlers={HTTPException: told_status, FramescribeError: told_error, OSError: told_machine},  # type: ignore[dict-item]
     )
     app.state.project = project
     app.state.pages = PAGES
@@ -40,6 +44,13 @@ def told_status(request: Request, error: HTTPException) -> Response:
 def told_error(request: Request, error: FramescribeError) -> Response:
     """A message and the next step: as JSON to a script, as a page to a person."""
     return told(request, error.message, error.hint, status=400 if isinstance(error, UsageError) else 409)
+
+
+def told_machine(request: Request, error: OSError) -> Response:
+    """A full disk, a file that cannot be read: whoever looks at the page can mend it."""
+    named = f": {error.filename}" if error.filename else ""
+    hint, status = (MAKE_ROOM, 507) if error.errno == ENOSPC else ("framescribe doctor", 500)
+    return told(request, f"{error.strerror or error}{named}", hint, status=status)
 
 
 def told(request: Request, message: str, hint: str, *, status: int) -> Response:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pipeline.core import Console, atomic, cache_folder, sweep
 from pipeline.live.clip_jobs import ClipJobs
+from pipeline.live.stopping import uninterrupted
 from pipeline.params import Params, load_params
 
 
@@ -30,15 +31,15 @@ class LiveProject:
 @contextmanager
 def opened_project(*, device: str, console: Console) -> Iterator[LiveProject]:
     above = cache_folder("live").absolute()
-    above.mkdir(parents=True, exist_ok=True)
     sweep(above)  # of servers that were killed
     folder = above / atomic.own_name("serve")
-    folder.mkdir()
+    folder.mkdir(parents=True)
     jobs = ClipJobs(folder / "clips", device=device)
     try:
         yield LiveProject(folder, device, console, jobs)
     finally:
-        jobs.close()
-        shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):  # another server's is still there
-            above.rmdir()
+        with uninterrupted():
+            jobs.close()
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # another server's is still there
+                above.rmdir()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import sys
 from contextlib import suppress
@@ -15,8 +14,9 @@ import uvicorn
 from pipeline.core import Console, InputError, UsageError
 from pipeline.live.access import ENTER, Keys
 from pipeline.live.app import make_app
-from pipeline.live.connections import TimedConnection
+from pipeline.live.connections import BACKLOG, Listening, TimedConnection, allow_files
 from pipeline.live.live_project import opened_project
+from pipeline.live.stopping import heed_signals
 
 LOOPBACK = "127.0.0.1"
 GRACE_SECONDS = 2  # for answers that are under way when the server stops
@@ -66,7 +66,8 @@ def serve_project(address: Address, *, device: str, console: Console) -> None:
     address.require_safe()
     if not console.talks:
         raise UsageError("the link is all that `serve` prints, and --quiet or --json would hide it")
-    signal.signal(signal.SIGTERM, _stop)
+    heed_signals()
+    allow_files()
     with _bound(address) as listening, opened_project(device=device, console=console) as project:
         port = listening.getsockname()[1]
         keys = Keys(origins=address.origins(port), cookie=f"framescribe-{port}")
@@ -83,6 +84,8 @@ def _config(address: Address, app: object) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         http=TimedConnection,
+        loop="asyncio",  # which accepts by the method of the socket
+        backlog=BACKLOG,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -99,17 +102,13 @@ def _config(address: Address, app: object) -> uvicorn.Config:
 def _bound(address: Address) -> socket.socket:
     """Before anything else, so that the link is right and a taken port is told at once."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listening = socket.socket(family)
+    listening = Listening(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((address.host, address.port))
-        listening.listen()  # whoever has the link may come before the server is ready
+        listening.listen(BACKLOG)  # whoever has the link may come before the server is ready
     except (OSError, OverflowError) as error:
         listening.close()
         told = f"{address.host} port {address.port} cannot be listened on: {error}"
         raise InputError(told, hint="another --port, or none for a free one") from None
     return listening
-
-
-def _stop(*_: object) -> None:
-    raise KeyboardInterrupt

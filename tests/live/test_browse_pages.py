@@ -198,6 +198,19 @@ def test_a_vote_is_made_by_our_own_pages_alone(browsed: Served, path: str) -> No
     assert browsed.ask(path.partition("?")[0] if "count" in path else path, headers=HTML).status == 405
 
 
+def test_a_file_that_the_disk_does_not_give_is_told(browsed: Served, tmp_path: Path) -> None:
+    """Reading the memory of a process at its address 0 is an error of input, as of a broken disk."""
+    (tmp_path / "params.yaml").symlink_to("/proc/self/mem")
+    with serving(tmp_path, FRAMESCRIBE_CACHE=str(tmp_path / "cache")) as served:
+        served.enter()
+        page, answer = (served.ask("/caption", headers=headers) for headers in (HTML, {}))
+        assert browsed.ask("/browse").status == 200
+
+    assert (page.status, answer.status) == (500, 500)
+    assert "Input/output error" in answer.json()["error"]
+    assert b"<h1>That did not work" in page.body
+
+
 @pytest.mark.slow
 def test_of_ten_thousand_videos_every_page_is_small(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").touch()

@@ -13,7 +13,7 @@ from tests.live.serving import PROGRAM, descendants, gone_after, serving, upload
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_in_the_middle_of_a_clip(trained: Path, tmp_path: Path, number: signal.Signals) -> None:
     own = trained / "cache/live"
     with serving(trained, "--profile", "one.yaml", program=PROGRAM, FRAMESCRIBE_CACHE="cache") as served:
@@ -30,6 +30,24 @@ def test_in_the_middle_of_a_clip(trained: Path, tmp_path: Path, number: signal.S
         with serving(trained, "--profile", "one.yaml", FRAMESCRIBE_CACHE="cache"):
             assert len(list(own.iterdir())) == 1
     assert not own.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_again_while_it_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
+    """An impatient Ctrl-C, or a shell that sends its signals until the process is gone."""
+    with serving(tmp_path, FRAMESCRIBE_CACHE=str(tmp_path / "cache")) as served:
+        while served.process.poll() is None:
+            served.process.send_signal(number)
+            time.sleep(0.03)
+
+    assert not (tmp_path / "cache/live").exists()
+
+
+def test_it_outlives_its_terminal_where_it_was_told_to(tmp_path: Path) -> None:
+    with serving(tmp_path, program=("nohup", *PROGRAM), FRAMESCRIBE_CACHE=str(tmp_path / "cache")) as served:
+        served.process.send_signal(signal.SIGHUP)
+        served.enter()
+        assert served.ask("/caption").status == 200
 
 
 def wait_for_some(process: int) -> set[int]:
