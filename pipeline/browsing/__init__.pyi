@@ -4,6 +4,7 @@ from .caption_library import (
     Library as Library,
     SaidOfClip as SaidOfClip,
     read_library as read_library,
+    searched_words as searched_words,
 )
 from .disk_space import DiskUse as DiskUse, disk_use as disk_use
 from .log_tails import LogLine as LogLine, list_logs as list_logs, tail_of as tail_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from pipeline.browsing.pages import Mark, Paged, kept, mark_of, paged
+from pipeline.browsing.pages import Mark, Paged, by_number, kept, mark_of, paged
 from pipeline.core import FramescribeError, printable
 from pipeline.corpus import Corpus, read_corpus
 from pipeline.evaluation import read_evaluation
@@ -63,7 +63,8 @@ class Library:
 
     @cached_property
     def videos(self) -> list[str]:
-        return sorted({*self.corpus.captions, *(video for each in self.captions.values() for video in each)})
+        every = {*self.corpus.captions, *(video for each in self.captions.values() for video in each)}
+        return sorted(every, key=by_number)
 
     @cached_property
     def slices(self) -> list[str]:
@@ -97,16 +98,22 @@ class Library:
         self, query: str = "", *, by: str = "anyone", split: str = "", slice_: str = "", page: int = 1
     ) -> Paged[SaidOfClip]:
         """Videos of which one sentence has all words of the query, or words that begin so."""
-        words = [f" {word}" for word in query.casefold().split()]
+        words = [f" {word}" for word in searched_words(query)]
         found = [
             video
             for video in self.videos
-            if (not split or self.splits.get(video, "") == split)
+            if (words or not query.strip())  # signs alone are in no sentence
+            and (not split or self.splits.get(video, "") == split)
             and (not slice_ or self.corpus.slices.get(video, "") == slice_)
             and (not words or any(all(word in said for word in words) for said in self._sentences(video, by)))
         ]
         shown = paged(found, page, size=CLIPS)
         return Paged([self.clip(video) for video in shown.items], shown.page, shown.pages, shown.count, shown.first)
+
+
+def searched_words(query: str) -> list[str]:
+    """As they stand in what is searched: small, and without the signs between them."""
+    return _searched(query).split()
 
 
 def _searched(text: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
+NUMBERS = re.compile(r"(\d+)")
 Item = TypeVar("Item")
 Content = TypeVar("Content")
 Mark = tuple[int, int, int]  # of a file: when it was written, its size, its number
@@ -28,6 +30,11 @@ def paged(items: Sequence[Item], page: int, *, size: int) -> Paged[Item]:
     at = min(max(page, 1), pages)
     shown = items[(at - 1) * size : at * size]
     return Paged(shown, at, pages, len(items), (at - 1) * size + 1 if shown else 0)
+
+
+def by_number(name: str) -> list[str]:
+    """A key for sorting: video2 stands before video10."""
+    return [part.zfill(20) if part.isdigit() else part for part in NUMBERS.split(name)]
 
 
 def mark_of(path: Path) -> Mark:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.browsing.pages import Paged, kept, paged
+from pipeline.browsing.pages import Paged, by_number, kept, paged
 from pipeline.browsing.row_neighbours import content
 from pipeline.core import FramescribeError, InputError, named, printable
 from pipeline.store import FEATURES, MANIFEST, Store, open_store, whose_weights
@@ -120,7 +120,7 @@ def store_videos(store: Store, *, query: str = "", state: str = "all", page: int
     present, failed = store.manifest["videos"], store.manifest["failures"]
     ids = {"all": (*present, *failed), "present": (*present,), "failed": (*failed,)}.get(state, ())
     wanted = query.casefold()
-    found = sorted(id_ for id_ in ids if wanted in id_.casefold())
+    found = sorted((id_ for id_ in ids if wanted in id_.casefold()), key=by_number)
     shown = paged(found, page, size=VIDEOS)
     lines = [StoredVideo(id_, *_facts(store, id_)) for id_ in shown.items]
     return Paged(lines, shown.page, shown.pages, shown.count, shown.first)

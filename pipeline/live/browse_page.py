@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +16,7 @@ from pipeline.browsing import (
     list_stores,
     nearest_rows,
     read_library,
+    searched_words,
     store_names,
     store_of,
     store_videos,
@@ -25,13 +24,11 @@ from pipeline.browsing import (
 )
 from pipeline.core import FramescribeError
 from pipeline.live.asked import address, asked, number
-from pipeline.live.captionable import project_videos
 from pipeline.live.page_kind import Page, drawn
-from pipeline.live.played_file import UNKNOWN, kind_of, played
+from pipeline.live.project_player import PLAYED, player_of
 
 ROWS = "/browse/rows"
 VIDEOS = "/browse/videos"
-PLAYER = "/browse/player"
 
 
 def show_stores(request: Request) -> Response:
@@ -69,7 +66,7 @@ def show_rows(request: Request) -> Response:
     others = [each for each in store_names() if each != name]
     facts: dict[str, Any] = {"store": name, "video": video, "stores": others, "clip": read_library().clip(video)}
     facts["untrained"] = store.untrained
-    facts["player"] = address(PLAYER, video=video) if _is_played(video) else ""
+    facts["player"] = player_of(video)
     facts["other_store"] = lambda other: address(ROWS, store=other, video=video)
     if store.state(video) == "failed":
         return drawn(request, "rows.html", **facts, failure=str(store.failure(video)), shown=None)
@@ -88,19 +85,6 @@ def show_rows(request: Request) -> Response:
         candidates=CANDIDATES,
         nearest=address("/browse/nearest", store=name, video=video, output=shown.output, row=shown.chosen),
     )
-
-
-def _is_played(video: str) -> bool:
-    path = Path(project_videos().get(video, ""))
-    return path.is_file() and kind_of(path) != UNKNOWN
-
-
-def send_video(request: Request) -> Response:
-    """One of the index, by its id."""
-    path = project_videos().get(asked(request).get("video", ""))
-    if path is None:
-        raise HTTPException(404, "the index has no such video")
-    return played(Path(path))
 
 
 def show_nearest(request: Request) -> Response:
@@ -138,6 +122,8 @@ def show_search(request: Request) -> Response:
         "search.html",
         shown=shown,
         asked=asked_for,
+        words=searched_words(asked_for["q"]),
+        player_of=player_of,
         speakers=[*SAID_BY, *(f"run {run}" for run in library.captions)],
         splits=list(library.corpus.splits),
         slices=library.slices,
@@ -168,7 +154,7 @@ BROWSE = Page(
         Route(VIDEOS, show_videos),
         Route(ROWS, show_rows),
         Route("/browse/nearest", show_nearest),
-        Route(PLAYER, send_video),
+        PLAYED,
     ],
 )
 SEARCH = Page("/search", "Search", [Route("/search", show_search)])

@@ -37,7 +37,9 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(kind, (event) => {
     event.preventDefault();
     drop.classList.toggle("over", kind === "dragover");
-    if (kind === "drop" && event.dataTransfer.files.length) upload(event.dataTransfer.files[0]);
+    const files = kind === "drop" ? event.dataTransfer.files : [];
+    if (files.length > 1) say("One clip at a time: drop one file.");
+    else if (files.length) upload(files[0]);
   });
 }
 
@@ -45,7 +47,7 @@ let pause;
 find("video").addEventListener("input", (event) => {
   clearTimeout(pause);
   pause = setTimeout(async () => {
-    const found = await ask(`/caption/videos?${new URLSearchParams({ words: event.target.value })}`);
+    const found = await ask(`/caption/videos?${new URLSearchParams({ words: event.target.value })}`).catch(() => ({ videos: [] }));
     find("videos").replaceChildren(...found.videos.map((value) => draw.el("option", { value })));
   }, 120);
 });

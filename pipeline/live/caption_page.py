@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from pipeline.browsing import read_library
 from pipeline.core import FramescribeError, UsageError, printable
 from pipeline.live.bodies import read_json, save_body
 from pipeline.live.captionable import captionable_runs, chosen_runs, offered, project_videos
@@ -82,7 +83,9 @@ def _chosen(request: Request, video: str, runs: object) -> Response:
         raise UsageError(f"the index has no video '{printable(video[:LONGEST_TITLE])}'", hint="framescribe decode")
     jobs = project_of(request).jobs
     jobs.require_room()
-    return _begun(jobs.add(jobs.new_folder(), title=printable(video), video=Path(path).absolute(), runs=chosen))
+    return _begun(
+        jobs.add(jobs.new_folder(), title=printable(video), video=Path(path).absolute(), runs=chosen, known_as=video)
+    )
 
 
 def _begun(job: ClipJob) -> Response:
@@ -98,7 +101,8 @@ def _job(request: Request) -> ClipJob:
 
 def show_job(request: Request) -> Response:
     job = _job(request)
-    return drawn(request, "job.html", job=job.id, title=job.title)
+    references = read_library().corpus.captions.get(job.known_as, ()) if job.known_as else ()
+    return drawn(request, "job.html", job=job.id, title=job.title, references=references)
 
 
 def tell_job(request: Request) -> Response:

@@ -48,6 +48,7 @@ class ClipJob:
     runs: Sequence[str]
     folder: Path
     stages: list[Stage]
+    known_as: str = ""  # its id, if it is a video of the project
     state: State = "waiting"
     problem: dict[str, str] = field(default_factory=dict)
 

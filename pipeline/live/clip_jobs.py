@@ -43,10 +43,12 @@ class ClipJobs:
         folder.mkdir()
         return folder
 
-    def add(self, folder: Path, *, title: str, video: Path, runs: Mapping[str, Sequence[str]]) -> ClipJob:
+    def add(
+        self, folder: Path, *, title: str, video: Path, runs: Mapping[str, Sequence[str]], known_as: str = ""
+    ) -> ClipJob:
         """`runs`: the extractors of each."""
         self.require_room()
-        job = ClipJob(folder.name, title, video, tuple(runs), folder, stages_of(runs))
+        job = ClipJob(folder.name, title, video, tuple(runs), folder, stages_of(runs), known_as)
         with self._changed:
             self._jobs[job.id] = job
             self._forget_oldest()

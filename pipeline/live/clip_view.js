@@ -38,16 +38,19 @@ const makeScreen = (title, detail, address) => {
   const over = svg("svg", { class: "over", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
   const screen = el("div", { class: "screen", style: `aspect-ratio: ${width} / ${height}; --wide: ${width / height}` });
   const still = () => screen.replaceChildren(draw.frame(film, 0, title), over);
-  const shown = address && el("video", { controls: "", playsinline: "", muted: "", preload: "auto", "aria-label": `Video ${title}`, src: address });
+  const shown = address && el("video", { controls: "", tabindex: "0", playsinline: "", muted: "", preload: "auto", "aria-label": `Video ${title}`, src: address });
   if (shown) shown.addEventListener("error", still);
   if (shown) screen.append(shown, over); else still();
   const mark = ({ second, picture, marks }, word) => {
     over.replaceChildren(...marks.map((each) => each(width, height)));
-    if (shown && shown.isConnected) { shown.pause(); shown.currentTime = second; }
+    if (shown && shown.isConnected) { shown.pause(); shown.controls = false; shown.currentTime = second; }
     else screen.firstChild.replaceWith(draw.frame(film, picture, `${title}: ${word}`));
   };
   const clear = () => over.replaceChildren();
-  if (shown) shown.addEventListener("play", clear);
+  // The controls would lie over what is marked: they come back with whoever wants them.
+  const back = () => { if (shown) shown.controls = true; };
+  for (const kind of ["pointermove", "pointerdown", "focusin"]) screen.addEventListener(kind, back);
+  if (shown) shown.addEventListener("play", () => { clear(); back(); });
   return { screen, mark };
 };
 

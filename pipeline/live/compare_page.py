@@ -11,6 +11,7 @@ from starlette.routing import Route
 from pipeline.browsing import SORTED_BY, differing_clips, evaluated_names, paired_statistics, read_library
 from pipeline.live.asked import address, asked, number
 from pipeline.live.page_kind import Page, drawn
+from pipeline.live.project_player import player_of
 from pipeline.live.vote_pages import VOTE_ROUTES, VOTES
 
 ORDERS = dict(zip(SORTED_BY, ("largest difference", "second ahead", "first ahead"), strict=True))
@@ -39,6 +40,7 @@ def _compared(first: str, second: str, query: dict[str, str]) -> dict[str, Any]:
         "slice": slice_,
         "slices": library.slices,
         "problems": library.problems,
+        "player_of": player_of,
         "page_at": lambda at: address("/compare", first=first, second=second, by=by, slice=slice_, page=at),
         "turned": address("/compare", first=second, second=first, by=by, slice=slice_),
     }

@@ -11,7 +11,8 @@ const waits = (ahead) => `Waiting: ${ahead} clip${ahead === 1 ? " is" : "s are"}
 const stateOf = (job) => (job.state === "waiting" ? waits(job.ahead) : STATES[job.state]);
 const rowsOf = (stage) => (stage.of && stage.total ? ` ${stage.done} of ${stage.total} rows` : "");
 const timeOf = (stage) => (stage.state === "kept" ? "cached" : stage.seconds === null ? "" : draw.seconds(stage.seconds));
-const nameOf = (stage, several) => [several && stage.run, stage.name, stage.of].filter(Boolean).join(" ");
+const WORDS = { start: "load the libraries", pictures: "draw the pictures" };
+const nameOf = (stage, several) => [several && stage.run, WORDS[stage.name] || stage.name, stage.of].filter(Boolean).join(" ");
 
 const row = (stage, several) => draw.el("li", { class: stage.state, "aria-current": stage.state === "running" ? "step" : null },
   draw.el("span", { class: "mark", "aria-hidden": "true" }, MARKS[stage.state]),
@@ -26,10 +27,10 @@ const showProblem = (problem) => {
   find("problem").hidden = false;
 };
 
-let said = "";
+let said = "", went = null;
 const show = (job) => {
   const state = stateOf(job), going = ["waiting", "running"].includes(job.state);
-  if (!said) find("progress").open = going;  // who comes when all is over wants the result
+  if (going !== went) find("progress").open = went = going;  // when all is over, the result is what people want
   find("took").textContent = `(${draw.seconds(job.stages.reduce((sum, stage) => sum + (stage.seconds || 0), 0))})`;
   if (state !== said) find("state").textContent = said = state;  // a screen reader reads every change
   find("stages").replaceChildren(...job.stages.map((stage) => row(stage, job.runs.length > 1)));
@@ -43,6 +44,7 @@ const look = async () => {
   if (job.state === "failed") showProblem(job.problem);
   if (job.state === "done") {
     const [content, { kind }] = await Promise.all([ask(`${base}/result`), ask(`${base}/kind`)]);
+    find("people").hidden = !find("people").childElementCount;
     showResult(result, content, { title: result.dataset.title, video: kind.startsWith("video/") ? `${base}/video` : "" });
   }
   document.documentElement.dataset.ready = job.state;

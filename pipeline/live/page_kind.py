@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 from pipeline.core import printable
 from pipeline.live.asked import address, size
 from pipeline.live.live_project import LiveProject
+from pipeline.live.marked_words import marked
 
 
 @dataclass(frozen=True)
@@ -45,5 +46,6 @@ def templates() -> Environment:
     )
     environment.filters["shown"] = printable  # of names that others gave: a page must always be writable
     environment.filters["size"] = size
+    environment.filters["marked"] = marked
     environment.globals["address"] = address
     return environment

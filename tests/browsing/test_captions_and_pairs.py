@@ -58,6 +58,23 @@ def test_all_words_are_in_one_sentence_and_may_be_cut(root: Path) -> None:
     assert found(library, "<script>") == []
 
 
+def test_signs_part_words_of_a_query_as_those_of_a_sentence(root: Path) -> None:
+    library = library_of(a="a red-haired woman, who sings", b="a woman's dog")
+
+    assert found(library, "red-haired") == found(library, "Woman, sings!") == ["a"]
+    assert found(library, "woman's") == ["b"]
+    assert found(library, "...") == []
+
+
+def test_videos_are_in_the_order_of_their_numbers(root: Path) -> None:
+    assert found(library_of(video10="a", video9="a", video1="a", other="a"), "") == [
+        "other",
+        "video1",
+        "video9",
+        "video10",
+    ]
+
+
 def test_who_said_it_and_where_narrows_the_search(root: Path) -> None:
     library = read_library(places(root))
     everywhere = library.search("cat").count

@@ -145,6 +145,24 @@ def test_a_search_is_an_address_that_can_be_shared(served: Served, tab: Any) -> 
     assert again == (found, "people")
 
 
+def test_a_clip_plays_in_its_list_one_at_a_time(served: Served, tab: Any) -> None:
+    tab.problems.clear()
+    tab.goto(served.address + "/search?q=sings")
+    first, second = (tab.get_by_role("button", name=f"Play video{number}") for number in ("007", "012"))
+    first.focus()
+    tab.keyboard.press("Space")
+    tab.wait_for_function("document.querySelector('article video').readyState > 0")
+    assert tab.locator("video").get_attribute("aria-label") == "Video video007"
+    second.click()
+    assert tab.locator("video").get_attribute("aria-label") == "Video video012"
+    assert [each.get_attribute("aria-expanded") for each in (first, second)] == ["false", "true"]
+    second.click()
+
+    assert tab.locator("video").count() == 0
+    assert tab.locator("article mark").first.inner_text() == "sings"
+    assert tab.problems == []
+
+
 def test_a_command_is_watched_and_its_end_is_seen(served: Served, tab: Any, root: Path) -> None:
     tab.goto(served.address + "/watch")
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin"}

@@ -62,6 +62,9 @@ def test_a_word_shows_where_it_looked(page: Any, trained: Path) -> None:
 
     assert word.get_attribute("aria-pressed") == "true"
     assert "strongest at" in page.locator(".looking").inner_text()
+    assert not page.evaluate("document.querySelector('video').controls")  # which would lie over the marks
+    page.locator("video").focus()
+    assert page.evaluate("document.querySelector('video').controls")
     second = float(page.locator(".looking").inner_text().split("strongest at ")[1].split(" s")[0])
     assert page.evaluate("document.querySelector('video').currentTime") == pytest.approx(second, abs=0.06)
     assert page.locator(".when .after").count() == 1
@@ -153,6 +156,7 @@ def test_by_keyboard_alone(page: Any) -> None:
     page.keyboard.press("ArrowRight")
 
     assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    assert page.get_by_role("region", name="People said").locator("li").count() == 2
     assert page.evaluate("document.activeElement.textContent") == page.locator(".word").nth(1).inner_text()
     reach(page, "document.activeElement.matches('summary')")
     page.keyboard.press("Enter")
@@ -233,4 +237,5 @@ def test_cancel(page: Any, server: Served, tmp_path: Path) -> None:
     page.wait_for_selector("html[data-ready=cancelled]")
 
     assert "Cancelled" in page.get_by_role("status").inner_text()
+    assert page.evaluate("document.activeElement.id") == "state"  # the button that had the focus is gone
     assert page.get_by_role("button", name="Cancel").count() == 0

@@ -131,6 +131,15 @@ def test_another_name_of_this_machine_is_refused(captioning: Served, host: str) 
     assert captioning.ask("/caption", headers=told).status in (400, 403)
 
 
+@pytest.mark.parametrize(
+    "both", ["Origin: {}\r\nOrigin: http://evil.example", "Origin: http://evil.example\r\nOrigin: {}"]
+)
+def test_a_second_origin_opens_nothing(captioning: Served, both: str) -> None:
+    told = f"Host: {captioning.host}\r\nCookie: {captioning.cookie}\r\n{both.format(captioning.address)}\r\n"
+
+    assert status_of(captioning, f"POST /caption/jobs HTTP/1.1\r\n{told}Content-Length: 2\r\n\r\n{{}}") == 403
+
+
 @pytest.mark.parametrize("cookie", ["framescribe-1={}", "{0}; {1}=x", "{1}=é", "a=b; " * 5000], ids=str)
 def test_another_cookie_opens_nothing(captioning: Served, cookie: str) -> None:
     name, _, secret = captioning.cookie.partition("=")
