@@ -11,9 +11,10 @@ from typing import Any
 from pipeline.captioner import GeneratedCaption, caption_videos, open_features, open_run
 from pipeline.captioning.attention_geometry import AttentionGeometry
 from pipeline.captioning.chosen_search import chosen_search
+from pipeline.captioning.extractable import require_extractable
 from pipeline.captioning.likeness import Likeness, likeness_of
 from pipeline.captioning.read_once import read_once
-from pipeline.core import Console, Executor, UsageError, printable, write_sealed_json
+from pipeline.core import Console, Executor, printable, write_sealed_json
 from pipeline.decoding import index_of_own
 from pipeline.extraction import extract
 from pipeline.index import VideoIndex
@@ -113,35 +114,6 @@ def _captioned(videos: Sequence[Path], run: Path, *, settings: AnyVideoSettings,
 def without_loops(caption: Caption) -> Caption:
     """Clips far from the training set make sentences that go in circles; the graph's stage has no rule unasked."""
     return caption if caption.no_repeat is not None else caption.model_copy(update={"no_repeat": NO_REPEAT})
-
-
-def require_extractable(record: Mapping[str, Any], run: Path, *, extractors: Mapping[str, Extract]) -> None:
-    """Before anything is decoded: a class, or what was imported, nothing here can make of a video."""
-    if any(facts["slot"] == "label" for facts in record["features"].values()):
-        raise UsageError(
-            f"'{run.name}' reads the class that the data set gives each video, and your own videos have none",
-            hint="use a run whose features.label is none",
-        )
-    imported = _imported(record)
-    if not imported:
-        return
-    others = [path.parent.name for path in sorted(run.parent.glob("*/run.json")) if path.parent != run]
-    able = [name for name in others if _all_made_by(extractors, read_record(run.parent / name))]
-    could = f"these runs can: {', '.join(able)}" if able else "train a run on features that `framescribe extract` makes"
-    told = f"'{run.name}' was trained on imported features ({', '.join(imported)})"
-    raise UsageError(
-        f"{told}, which nothing here can make of a video",
-        hint=f"{could}; of videos that the store has: framescribe caption {run.name} --ids FILE",
-    )
-
-
-def _imported(record: Mapping[str, Any]) -> list[str]:
-    stores = {facts["store"] for facts in record["features"].values() if facts.get("fingerprint", {}).get("imported")}
-    return sorted(stores)
-
-
-def _all_made_by(extractors: Mapping[str, Extract], record: Mapping[str, Any]) -> bool:
-    return not _imported(record) and all(facts["store"] in extractors for facts in record["features"].values())
 
 
 def _extracted(record: Mapping[str, Any], *, settings: AnyVideoSettings, console: Console) -> dict[str, str]:

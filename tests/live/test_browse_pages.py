@@ -112,6 +112,14 @@ def test_what_runs_and_what_the_workers_wrote(browsed: Served) -> None:
     assert page_of(browsed, "/watch/commands").strip() in re.sub(r"\n +", "\n", html)
 
 
+def test_looking_loads_no_network(browsed: Served) -> None:
+    """Half a gigabyte of libraries, and seconds before the link is there: only the process of a clip has them."""
+    for path in ("/caption", *PAGES.values()):
+        page_of(browsed, path)
+
+    assert "libtorch" not in Path(f"/proc/{browsed.process.pid}/maps").read_text()
+
+
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
 @pytest.mark.parametrize(
     "path",

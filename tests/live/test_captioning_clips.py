@@ -51,6 +51,31 @@ def test_the_sentence_and_the_attention_are_those_of_the_command(
     assert any(look["run"] == 0 and look["time"] for look in shown["detail"]["looks"])
 
 
+def test_a_consensus_is_that_of_the_command(
+    captioning: Served, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a video of the project, by its id; and the first of the other sentences is the one that was chosen."""
+    monkeypatch.chdir(trained)
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "other"))
+    before = Path("params.yaml").read_text()
+    Path("params.yaml").write_text(json.dumps(json.loads(before) | {"caption": {"search": "consensus", "samples": 12}}))
+    try:
+        asked = json.dumps({"video": "green", "runs": RUNS}).encode()
+        address = captioning.ask("/caption/jobs", method="POST", body=asked).json()["address"]
+        assert waited(captioning, address)["state"] == "done"
+        for run in RUNS:
+            written = ["--out", f"{tmp_path}/{run}.json", "--profile", "one.yaml", "--quiet"]
+            assert main(["caption", "videos/green.mp4", "--run", run, *written]) == 0
+    finally:
+        Path("params.yaml").write_text(before)
+
+    others = captioning.ask(f"{address}/result").json()["others"]
+    for run in RUNS:
+        told = captioning.ask(f"{address}/predictions/{run}")
+        assert told.body == (tmp_path / f"{run}.json").read_bytes()
+        assert others[run]["consensus"][0]["caption"] == told.json()["predictions"]["green"]["caption"]
+
+
 def test_stages_tell_what_was_done_and_for_how_long(captioning: Served, tmp_path: Path) -> None:
     clip = clips.write_clip(tmp_path / "clip.mp4", frames=26).read_bytes()
     names = ["start", "decode", "extract", "search", "pictures"]
