@@ -15,13 +15,6 @@ from tests.live.trained import make_project
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Servers, their processes and a browser beside the other worker's tests: too much for two cores in time."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.slow)
-
-
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")

@@ -16,6 +16,8 @@ from tests.imports import ROOT
 from tests.live.browsed import PAGES, build_browsed
 from tests.live.serving import Served, serving
 
+pytestmark = pytest.mark.slow
+
 WORK = """
 import sys
 from pipeline.core import Console, told_progress

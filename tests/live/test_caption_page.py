@@ -52,6 +52,7 @@ def test_a_good_clip_gets_its_sentence(page: Any, trained: Path) -> None:
     assert page.evaluate(NAMELESS) == []
 
 
+@pytest.mark.slow
 def test_a_word_shows_where_it_looked(page: Any, trained: Path) -> None:
     give(page, trained / "videos/blue.mp4")
     page.wait_for_selector(DONE)
@@ -75,6 +76,7 @@ def test_a_word_shows_where_it_looked(page: Any, trained: Path) -> None:
     assert page.locator(".looks tbody tr").count() == page.locator(".word").count()
 
 
+@pytest.mark.slow
 def test_places_and_regions_lie_over_the_player(page: Any, trained: Path) -> None:
     """Of a model that records them: cell (1, 2) of a 2 x 3 grid on the middle half of the frame, and two boxes."""
     cells = {"maps": [[[0, 0, 0], [0, 0, 900]]] * 9, "part": [0.25, 0, 0.75, 1], "frames": [2] * 9}
@@ -119,6 +121,7 @@ def test_a_bad_clip_has_its_reason(page: Any, tmp_path: Path) -> None:
     assert page.locator("h1 img").count() == 0
 
 
+@pytest.mark.slow
 def test_a_file_is_dropped_anywhere(page: Any) -> None:
     dropped = page.evaluate_handle(
         "() => { const all = new DataTransfer(); all.items.add(new File(['<html>'], 'dropped.mp4')); return all; }"
@@ -130,6 +133,7 @@ def test_a_file_is_dropped_anywhere(page: Any) -> None:
     assert page.locator("h1").inner_text() == "dropped.mp4"
 
 
+@pytest.mark.slow
 def test_two_tabs_and_a_reload_in_the_middle(
     page: Any, browser: Any, server: Served, entered: dict[str, Any], tmp_path: Path, trained: Path
 ) -> None:
@@ -147,6 +151,7 @@ def test_two_tabs_and_a_reload_in_the_middle(
     assert page.locator("h1").inner_text() == "slow.mp4"
 
 
+@pytest.mark.slow
 def test_by_keyboard_alone(page: Any) -> None:
     reach(page, "document.activeElement.id === 'video'")
     page.keyboard.type("red")
@@ -171,6 +176,7 @@ def reach(page: Any, wanted: str) -> None:
     raise AssertionError(f"no number of tabs leads to {wanted}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_narrow_screen(browser: Any, server: Served, entered: dict[str, Any], trained: Path, scheme: str) -> None:
     with Tab(browser, server, entered, viewport={"width": 320, "height": 640}, color_scheme=scheme) as tab:
@@ -189,6 +195,7 @@ def test_on_a_narrow_screen(browser: Any, server: Served, entered: dict[str, Any
     assert (red < 60) == (scheme == "dark")
 
 
+@pytest.mark.slow
 def test_nothing_jumps(page: Any, trained: Path) -> None:
     page.evaluate(SHIFTS)
     give(page, trained / "videos/red.mp4")
@@ -200,6 +207,7 @@ def test_nothing_jumps(page: Any, trained: Path) -> None:
     assert page.evaluate("window.shifted") < 0.1  # what browsers call good
 
 
+@pytest.mark.slow
 def test_a_file_that_is_too_large_is_told_before_it_is_sent(page: Any, tmp_path: Path) -> None:
     page.evaluate("document.getElementById('ask').dataset.most = 10")
     clip = tmp_path / "large.mp4"
@@ -209,6 +217,7 @@ def test_a_file_that_is_too_large_is_told_before_it_is_sent(page: Any, tmp_path:
     assert "are the most" in page.locator("#told").inner_text()
 
 
+@pytest.mark.slow
 def test_another_page_cannot_use_the_cookie(browser: Any, server: Served, entered: dict[str, Any]) -> None:
     """A page of another port of this machine, which the browser counts as the same site."""
     context = browser.new_context(storage_state=entered)

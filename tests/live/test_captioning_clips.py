@@ -19,6 +19,8 @@ from tests import clips
 from tests.live.serving import Served, begun_and_held, descendants, uploaded, waited
 from tests.live.trained import RUNS
 
+pytestmark = pytest.mark.slow
+
 text = partial(json.dumps, sort_keys=True)
 
 

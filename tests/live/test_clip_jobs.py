@@ -14,6 +14,8 @@ from pipeline.live import job_process
 from pipeline.live.clip_job import ClipJob, stages_of
 from pipeline.live.clip_jobs import ClipJobs
 
+pytestmark = pytest.mark.slow
+
 ENDED = "print('{\"ended\": true}', flush=True)"
 LISTENING = "import os, sys, time\nfor line in sys.stdin:\n    "
 CHILD = """import os, sys, threading, time

@@ -13,6 +13,8 @@ import pytest
 from pipeline.cli import main
 from tests.live.serving import PROGRAM, Served, serving
 
+pytestmark = pytest.mark.slow
+
 FILES, CONNECTIONS = 256, 600  # as some systems allow
 LIMITED = ("/bin/sh", "-c", f'ulimit -Sn {FILES} && exec "$@"', "sh", *PROGRAM)
 

@@ -12,6 +12,8 @@ from tests import clips
 from tests.live.serving import Served, serving
 from tests.live.tabs import DONE, Tab, entered_state, give
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(trained: Path) -> Iterator[Served]:

@@ -11,6 +11,8 @@ import pytest
 from tests import clips
 from tests.live.serving import Served, begun_and_held, go_on, uploaded, waited
 
+pytestmark = pytest.mark.slow
+
 UPLOAD = "/caption/uploads?run=first&name=x"
 
 

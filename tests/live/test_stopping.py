@@ -11,6 +11,8 @@ import pytest
 from tests import clips
 from tests.live.serving import PROGRAM, descendants, gone_after, serving, uploaded, waited
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
