@@ -136,7 +136,9 @@ export const showResult = (place, content, { title, video }) => {
     });
     return panel;
   });
-  place.replaceChildren(el("div", { class: "card result" },
+  const warned = content.warnings.length ? el("div", { class: "card warn warned" }, el("p", {}, el("strong", {}, "The file is not whole, or odd. "), "The sentence is of what could be read."),
+    el("ul", {}, content.warnings.map((each) => el("li", {}, each)))) : "";
+  place.replaceChildren(warned, el("div", { class: "card result" },
     el("div", { class: "watch" }, screen, strip, told),
     el("div", { class: "say" }, el("h2", {}, page.runs.length > 1 ? "The runs say" : "It says"), el("dl", { class: "answers" }, entry.said.map(shownBy))),
     el("div", { class: "whole" }, draw.strip(title, detail.film, false), panels)));

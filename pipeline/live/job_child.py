@@ -84,7 +84,9 @@ def caption_clip(job: dict[str, Any], *, out: TextIO) -> None:
     unlike = {each.record["run"]: like.told() for each in captioned for like in each.likeness.values() if like.unlike}
     dataset = load_params().dataset.name
     trained = {each.record["run"]: report.trained_on(each.record, dataset=dataset) for each in captioned}
-    write_json(folder / RESULT, {"shown": shown, "others": others, "unlike": unlike, "trained": trained})
+    warnings = [each for row in captioned[0].index.rows.values() for each in row.warnings]  # all runs read one clip
+    told = {"unlike": unlike, "trained": trained, "warnings": warnings}
+    write_json(folder / RESULT, {"shown": shown, "others": others} | told)
 
 
 def _by_run(run: str, job: dict[str, Any], *, work: Path, console: StageConsole) -> tuple[Captioned, dict[str, Any]]:

@@ -105,6 +105,19 @@ def test_what_else_might_have_been_said(captioning: Served, trained: Path) -> No
     assert sum(each["times"] for each in consensus) == 40
 
 
+def test_of_a_clip_that_is_not_whole_is_told_what_is_lost(captioning: Served, tmp_path: Path) -> None:
+    """As the command does: half of a file whose table of contents is at its beginning."""
+    whole = clips.write_clip(tmp_path / "clip.mp4", frames=40, container_options={"movflags": "faststart"}).read_bytes()
+    told = []
+    for data in (whole, whole[: len(whole) * 2 // 3]):
+        address = uploaded(captioning, data)
+        assert waited(captioning, address)["state"] == "done"
+        told.append(captioning.ask(f"{address}/result").json()["warnings"])
+
+    assert told[0] == []
+    assert any("could not be decoded" in each for each in told[1])
+
+
 @pytest.mark.parametrize(
     ("data", "reason"), [(b"", "empty"), (b"<html>not a video</html>", "not-a-video"), (b"#EXTM3U\n/etc/passwd\n", "")]
 )

@@ -50,6 +50,19 @@ def test_of_a_clip_that_does_not_play_the_nearest_frame_is_shown(
         assert float(shown.locator("image").get_attribute("x")) == -nearest * tile
 
 
+def test_of_a_clip_that_is_not_whole_the_page_says_what_is_lost(
+    browser: Any, server: Served, entered: dict[str, Any], tmp_path: Path
+) -> None:
+    whole = clips.write_clip(tmp_path / "clip.mp4", frames=40, container_options={"movflags": "faststart"}).read_bytes()
+    (tmp_path / "part.mp4").write_bytes(whole[: len(whole) * 2 // 3])
+    with Tab(browser, server, entered) as tab:
+        give(tab, tmp_path / "part.mp4")
+        tab.wait_for_selector(DONE)
+
+        assert "could not be decoded" in tab.locator(".warned").inner_text()
+        assert tab.locator(".sentence").count() == 1
+
+
 def test_the_page_asks_again_after_an_answer_that_failed(
     browser: Any, server: Served, entered: dict[str, Any], trained: Path
 ) -> None:
