@@ -15,10 +15,16 @@ const fill = async (place) => {
   }
   if (place.dataset.shown === found) return;
   place.dataset.shown = found;
+  const below = isAtEnd(place);
   if (good) renewChildren(place, parsed(found));
   else place.replaceChildren(Object.assign(document.createElement("p"), { textContent: found }));
   place.removeAttribute("aria-busy");
+  if (below) showEnd(place);
 };
+
+// The end of a log is what is new: it stays in sight until somebody scrolls up.
+const isAtEnd = (place) => "tail" in place.dataset && place.scrollTop + place.clientHeight >= place.scrollHeight - 4;
+const showEnd = (place) => { place.scrollTop = place.scrollHeight; };
 
 // What is the same stays, down to the words: what has the focus or is scrolled keeps it.
 const renew = (old, now) => {
@@ -36,6 +42,7 @@ const renewChildren = (place, fresh) => {
 };
 
 for (const place of places) {
+  if ("tail" in place.dataset) showEnd(place);
   const seconds = Number(place.dataset.every);
   if (!seconds) { fill(place); continue; }
   const again = async () => {

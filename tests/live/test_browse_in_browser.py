@@ -185,6 +185,25 @@ def test_a_command_is_watched_and_its_end_is_seen(served: Served, tab: Any, root
     assert "1 command running" in tab.locator(".commands").inner_text()
 
 
+def test_the_end_of_a_log_stays_in_sight_until_somebody_scrolls_up(served: Served, tab: Any, root: Path) -> None:
+    log = root / "logs/many/worker-1.log"
+    log.parent.mkdir()
+    log.write_text("".join(f"line {number}\n" for number in range(200)))
+    tab.goto(served.address + "/watch?log=many/worker-1.log")
+    below = "(at) => at.scrollTop + at.clientHeight >= at.scrollHeight - 4"
+
+    for text in ("line 199", "and one more"):
+        tab.wait_for_selector(f".log :text('{text}')")
+        tab.wait_for_function(f"({below})(document.querySelector('.log'))")
+        with log.open("a") as lines:
+            lines.write("and one more\n")
+    tab.evaluate("document.querySelector('.log').scrollTop = 0")
+    with log.open("a") as lines:
+        lines.write("the last one\n")
+    tab.wait_for_selector(".log :text('the last one')", state="attached")
+    assert tab.evaluate("document.querySelector('.log').scrollTop") == 0
+
+
 def test_a_blind_vote_is_made_cast_and_counted(served: Served, tab: Any, tmp_path: Path) -> None:
     tab.problems.clear()
     tab.goto(served.address + PAGES["compare"])
