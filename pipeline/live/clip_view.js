@@ -1,5 +1,6 @@
 // The result: a player, over it where the chosen word looked, the sentences word by word, and what else was possible.
 const { el, svg } = draw;
+const PLAY = "Play the words", STOP = "Stop";
 const STEP = 1100;  // milliseconds a word while the words are played
 
 const nearest = (seconds, wanted) => seconds.reduce((best, each, place) => (Math.abs(each - wanted) < Math.abs(seconds[best] - wanted) ? place : best), 0);
@@ -95,7 +96,7 @@ export const showResult = (place, content, { title, video }) => {
   const { screen, mark } = makeScreen(title, detail, video);
   const strip = el("div", { class: "when" }), told = el("p", { class: "soft looking", role: "status" }, "Choose a word to see where it looked.");
   let pressed = null, playing = 0;
-  const stop = () => { clearInterval(playing); playing = 0; for (const each of place.querySelectorAll(".play")) each.textContent = "Play the words"; };
+  const stop = () => { clearInterval(playing); playing = 0; for (const each of place.querySelectorAll(".play")) each.firstChild.data = PLAY; };
 
   const shownBy = (answer) => {
     const run = page.runs[answer.run], look = detail.looks.find((each) => each.run === answer.run);
@@ -109,13 +110,13 @@ export const showResult = (place, content, { title, video }) => {
       mark(found, answer.words[word]);
     };
     const words = sentence(answer, run.name, choose);
-    const play = el("button", { type: "button", class: "play" }, "Play the words");
+    const play = el("button", { type: "button", class: "play" }, PLAY, el("span", { class: "quiet" }, ` of ${run.name}`));
     play.addEventListener("click", () => {
-      const was = play.textContent;
+      const was = play.firstChild.data;
       stop();
-      if (was === "Stop" || !words.count) return;
+      if (was === STOP || !words.count) return;
       let word = 0;
-      play.textContent = "Stop";
+      play.firstChild.data = STOP;
       words.go(0, false);
       playing = setInterval(() => { word += 1; if (word < words.count) words.go(word, false); else stop(); }, STEP);
     });

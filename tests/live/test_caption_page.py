@@ -69,6 +69,9 @@ def test_a_word_shows_where_it_looked(page: Any, trained: Path) -> None:
     second = float(page.locator(".looking").inner_text().split("strongest at ")[1].split(" s")[0])
     assert page.evaluate("document.querySelector('video').currentTime") == pytest.approx(second, abs=0.06)
     assert page.locator(".when .after").count() == 1
+    page.get_by_role("button", name="Play the words of first").click()
+    page.get_by_role("button", name="Stop of first").click()
+    assert page.get_by_role("button", name="Play the words of first").count() == 1
     page.locator("summary", has_text="Other sentences").click()
     assert page.locator(".others tbody tr").count() >= 6
     page.locator("summary", has_text="Attention per word").click()
