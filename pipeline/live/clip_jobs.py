@@ -40,7 +40,7 @@ class ClipJobs:
 
     def new_folder(self) -> Path:
         folder = self.folder / secrets.token_urlsafe(9)
-        folder.mkdir()
+        folder.mkdir(parents=True)  # another machine that shares the cache may have taken a day-old server for dead
         return folder
 
     def add(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -71,6 +72,13 @@ def test_nonsense_of_a_process_stops_no_other_clip(jobs: ClipJobs, become: Any) 
     become(LISTENING + ENDED)
 
     assert first["state"] == "failed"
+    assert worked(jobs)["state"] == "done"
+
+
+def test_a_folder_that_another_machine_swept_is_made_again(jobs: ClipJobs, become: Any) -> None:
+    become(LISTENING + ENDED)
+    shutil.rmtree(jobs.folder)
+
     assert worked(jobs)["state"] == "done"
 
 
