@@ -42,6 +42,13 @@ def page_of(served: Served, path: str) -> str:
     return answer.body.decode()
 
 
+def test_where_no_run_can_caption_nothing_is_asked_for(browsed: Served) -> None:
+    html = page_of(browsed, "/caption")
+
+    assert 'role="alert"' in html
+    assert "<form" not in html
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_there_and_no_text_of_others_is_markup(browsed: Served, name: str) -> None:
     html = page_of(browsed, PAGES[name])
