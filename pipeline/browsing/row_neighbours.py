@@ -26,7 +26,9 @@ SHOWN = 12
 CANDIDATES = 60  # videos whose rows are compared
 NUMBERS = 50_000_000  # of all means together: 200 MB; longer vectors are projected at random into fewer dimensions
 STORES = 2  # whose means are kept
+WAITING = 8  # who wait for a store that is read; all others would keep the server's threads from other pages
 _once = threading.Lock()  # two tabs shall not read a store at once, each for itself
+_room = threading.BoundedSemaphore(WAITING)
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,21 @@ def nearest_rows(store: Store, video: str, *, output: str, row: int, count: int 
     if not 0 <= row < len(table):
         raise InputError(f"{video} has {len(table)} rows of {output}, and none of number {row}")
     one = _unit(table[row])
-    with _once:
-        means = _means(store.folder, output, mark_of(store.folder / MANIFEST))
+    means = _known_means(store, output)
     order = np.argsort(-means.compared(table[row]), kind="stable")[: CANDIDATES + 1]
     others = [means.videos[place] for place in order if means.videos[place] != video]
     found = [_best_row(store, other, one, output) for other in others]
     return sorted(found, key=lambda each: (-each.likeness, each.video))[:count]
+
+
+def _known_means(store: Store, output: str) -> Means:
+    if not _room.acquire(blocking=False):
+        raise InputError("a store is still being read, and others wait for it", hint="ask again in a minute")
+    try:
+        with _once:
+            return _means(store.folder, output, mark_of(store.folder / MANIFEST))
+    finally:
+        _room.release()
 
 
 def content(table: np.ndarray) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,10 @@ import pytest
 
 from pipeline.browsing import row_neighbours as nearest
 from pipeline.browsing.pages import kept, paged
-from pipeline.browsing.row_neighbours import content, nearest_rows
+from pipeline.browsing.row_neighbours import WAITING, content, nearest_rows
 from pipeline.browsing.shown_stores import ROWS, VIDEOS, list_stores, store_of, store_videos, video_rows
 from pipeline.core.errors import InputError
-from pipeline.store import write_store
+from pipeline.store import open_store, write_store
 from tests.browsing.made_project import features_of, manifest_of, write_toy_store
 
 
@@ -162,6 +163,27 @@ def test_of_a_large_store_candidates_come_from_fewer_dimensions(
     nearest._means.cache_clear()
 
     assert [each.video for each in found] == ["v053"]
+
+
+def test_while_a_store_is_read_a_few_wait_and_the_others_are_told(tmp_path: Path) -> None:
+    """Each that waits keeps one of the threads that all pages share."""
+    write_toy_store(tmp_path / "toy")
+    store = open_store(tmp_path / "toy")
+
+    def ask(number: int) -> str:
+        try:
+            return nearest_rows(store, "video003", output="pool", row=number % 6)[0].video
+        except InputError as error:
+            return error.message
+
+    with ThreadPoolExecutor(WAITING + 5) as threads:
+        with nearest._once:
+            asked = [threads.submit(ask, number) for number in range(WAITING + 5)]
+            told = [each.result() for _, each in zip(range(5), as_completed(asked), strict=False)]
+        found = [each.result() for each in asked]
+
+    assert all("still being read" in each for each in told)
+    assert found.count("video002") + found.count("video004") == WAITING
 
 
 def test_a_store_that_is_made_again_is_read_again(tmp_path: Path) -> None:
