@@ -22,6 +22,7 @@ from pipeline.decoding import pyav, torchcodec
 from pipeline.decoding.arena import KeptMapping, slot_views
 from pipeline.decoding.audio import Sound
 from pipeline.decoding.channel import Channel
+from pipeline.decoding.early import decoded_early
 from pipeline.decoding.examine import JUDGED, examine
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import OpenedFile, opened
@@ -199,9 +200,11 @@ def _failure(error: Exception, *, path: str) -> DecodeError:
 def _frames(file: OpenedFile, request: dict[str, Any]) -> Iterator[np.ndarray | None]:
     if request["build"] and (here := torchcodec.build()) != request["build"]:
         raise DecodeError("unsupported", f"'{file.path}' was judged with torchcodec {request['build']}, here is {here}")
-    if request["backend"] in JUDGED:
-        return JUDGED[request["backend"]](file, wanted=request["wanted"], threads=request["threads"])
-    return pyav.read(file, wanted=request["wanted"], limits=_limits(request), threads=request["threads"])
+    backend, how = request["backend"], {"wanted": request["wanted"], "threads": request["threads"]}
+    if backend not in JUDGED:
+        return pyav.read(file, limits=_limits(request), early=request["early"], **how)
+    frames = JUDGED[backend](file, **how)
+    return decoded_early(frames) if request["early"] and backend != "decord" else frames  # which is ahead by itself
 
 
 def _limits(request: dict[str, Any]) -> Limits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class _Borrowed:
         return (1, 0)  # kDLCPU
 
 
-def read(file: OpenedFile, *, wanted: list[int], threads: int) -> Iterator[np.ndarray | None]:
+def read(file: OpenedFile, *, wanted: list[int], threads: int) -> Generator[np.ndarray | None, None, None]:
     """From the first frame to the last wanted one: RGB for the wanted ones, None for the others."""
     try:
         reader = decord.VideoReader(file.name, ctx=decord.cpu(0), num_threads=threads, fault_tol=FAULT_TOLERANCE)

@@ -7,6 +7,7 @@ joins them holds (seen as a hang with `thread_type = AUTO`). By default PyAV ign
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -18,6 +19,7 @@ from av.video.reformatter import VideoReformatter
 
 from pipeline.core import DecodeError
 from pipeline.decoding.container import decoded, opened_container, packets, video_stream
+from pipeline.decoding.early import decoded_early
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import OpenedFile
 
@@ -92,16 +94,23 @@ def frames_in_order(container: Any, stream: Any, *, path: str, threads: int, tal
             yield frame
 
 
-def read(file: OpenedFile, *, wanted: list[int], limits: Limits, threads: int) -> Iterator[np.ndarray | None]:
-    """From the first frame to the last wanted one: RGB for the wanted ones, None for the others."""
+def read(
+    file: OpenedFile, *, wanted: list[int], limits: Limits, threads: int, early: bool = False
+) -> Iterator[np.ndarray | None]:
+    """From the first frame to the last wanted one: RGB for the wanted ones, None for the others.
+
+    With `early` another thread decodes while frames become RGB and whatever the caller makes of them.
+    """
     targets = set(wanted)
     converter: RgbConverter | None = None
     with opened_container(file) as container:
         stream = video_stream(container, path=file.path, limits=limits)
         frames = frames_in_order(container, stream, path=file.path, threads=threads, tally=Tally())
-        for number, frame in enumerate(islice(frames, max(wanted) + 1)):
-            converter = converter or RgbConverter(turn_of(frame), frame.width, frame.height)
-            yield converter.rgb(frame) if number in targets else None
+        needed = (frame for frame in islice(frames, max(wanted) + 1))
+        with closing(decoded_early(needed) if early else needed) as coming:
+            for number, frame in enumerate(coming):
+                converter = converter or RgbConverter(turn_of(frame), frame.width, frame.height)
+                yield converter.rgb(frame) if number in targets else None
 
 
 def _count(packet: Any | None, tally: Tally) -> None:

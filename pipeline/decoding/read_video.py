@@ -72,8 +72,7 @@ def read_frames(
     """
     wanted = np.unique(np.asarray(indices, np.int64)).tolist()
     _require_inside(row, wanted)
-    is_dense = bool(wanted) and len(wanted) * DENSE > wanted[-1]
-    backend = row.backend if is_dense else "pyav"
+    backend = row.backend if _is_dense(wanted) else "pyav"
     with _given_or_opened(file, row.path) as here:
         given = 0
         try:
@@ -116,6 +115,7 @@ def _frames(
             build=row.build if backend == row.backend else "",
             wanted=wanted,
             threads=1 if row.lost or _is_damaged(row) else threads,
+            early=_is_dense(wanted),
             shape=shape,
             offset=region.offset,
             slots=region.slots,
@@ -137,6 +137,10 @@ def _given_or_opened(file: OpenedFile | None, path: str) -> Iterator[OpenedFile]
         return
     with at_hand(path) as local, opened(local) as here:
         yield here
+
+
+def _is_dense(wanted: list[int]) -> bool:
+    return bool(wanted) and len(wanted) * DENSE > wanted[-1]
 
 
 def _is_damaged(row: VideoRow) -> bool:

@@ -6,7 +6,7 @@ It brings torch, and its FFmpeg is the system's: a child imports it only when to
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from typing import Any
 
@@ -35,7 +35,7 @@ def build() -> str:
     return f"{package.__version__} with FFmpeg {ffmpeg}"
 
 
-def read(file: OpenedFile, *, wanted: list[int], threads: int) -> Iterator[np.ndarray | None]:
+def read(file: OpenedFile, *, wanted: list[int], threads: int) -> Generator[np.ndarray | None, None, None]:
     """From the first frame to the last wanted one: RGB for the wanted ones, None for the others."""
     build()
     try:

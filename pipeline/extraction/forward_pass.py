@@ -9,22 +9,20 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from extractors.base import Extractor
-from pipeline.core import MissingToolError
+from pipeline.core import MissingToolError, prefetch
 from pipeline.extraction import sampling
 from pipeline.extraction.device import Device, Found, device_of, on_gpu
 from pipeline.extraction.fingerprint import BATCH, CLIP_BATCH, GPU_TIMES
 
 AHEAD = 1  # batches of a video that wait for their turn while another one is in it
-Prefetched = TypeVar("Prefetched")
 _places = itertools.count()  # of videos at a device, in the order in which they begin
 
 
@@ -86,22 +84,6 @@ def _batches(
     for each in passes:
         if each.waiting:
             yield each, each.batch()
-
-
-def prefetch(items: Generator[Prefetched, None, None]) -> Generator[Prefetched, None, None]:
-    """The same items in the same order, errors included; at most one waits, and no thread is left behind.
-
-    `items` runs in the thread from beginning to end, and is closed there however this ends.
-    """
-    end = object()
-    with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as thread:
-        coming = thread.submit(next, items, end)
-        try:
-            while (item := coming.result()) is not end:
-                coming = thread.submit(next, items, end)
-                yield item  # type: ignore[misc]
-        finally:
-            thread.submit(items.close)
 
 
 def keep_first(waiting: deque[tuple[_Pass, Callable[[], Found]]]) -> None:

@@ -116,7 +116,7 @@ def test_preparing_ahead_changes_no_byte(frames: int, monkeypatch: pytest.Monkey
     expected = forward_all(extractors, pictures(rows), rows=rows)
 
     assert [each["mean"].tobytes() for each in found] == [each["mean"].tobytes() for each in expected]
-    assert extractors[0].threads == {"prefetch_0", threading.current_thread().name}
+    assert extractors[0].threads == {"prefetch", threading.current_thread().name}
     assert found[0]["mean"].shape == (len(rows), 3)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
+import weakref
 from collections.abc import Generator
 from contextlib import closing
 
 import torch
 from hypothesis import given, strategies as st
 
-from pipeline.extraction.forward_pass import prefetch
+from pipeline.core.ahead import COMPANY_SECONDS, prefetch
 
 
 def threads() -> list[str]:
@@ -24,12 +26,17 @@ def numbers(count: int, *, made: list[int], fails_at: int | None = None) -> Gene
         yield number
 
 
-@given(count=st.integers(0, 12), fails=st.none() | st.integers(0, 12))
-def test_items_and_errors_are_the_same(count: int, fails: int | None) -> None:
+@given(
+    count=st.integers(0, 12),
+    fails=st.none() | st.integers(0, 12),
+    together=st.integers(1, 4),
+    waiting=st.integers(1, 3),
+)
+def test_items_and_errors_are_the_same(count: int, fails: int | None, together: int, waiting: int) -> None:
     found: list[int] = []
     failed = fails is not None and fails < count
     try:
-        for number in prefetch(numbers(count, made=[], fails_at=fails)):
+        for number in prefetch(numbers(count, made=[], fails_at=fails), together=together, waiting=waiting):
             found.append(number)
     except LookupError:
         assert failed
@@ -65,6 +72,47 @@ def test_one_is_made_ahead_and_no_more() -> None:
     assert not threads()
 
 
+@given(together=st.integers(1, 4), waiting=st.integers(1, 3), taken=st.integers(1, 30))
+def test_no_more_are_made_ahead_than_may_wait(together: int, waiting: int, taken: int) -> None:
+    made: list[int] = []
+    with closing(prefetch(numbers(30, made=made), together=together, waiting=waiting)) as items:
+        for number in items:
+            assert len(made) <= number + 1 + together * (waiting + 1)
+            if number + 1 == taken:
+                break
+
+    assert not threads()
+
+
+def test_a_slow_item_waits_for_no_company() -> None:
+    go_on = threading.Event()
+
+    def items() -> Generator[int, None, None]:
+        yield 1
+        time.sleep(2 * COMPANY_SECONDS)
+        yield 2
+        go_on.wait(60)
+        yield 3
+
+    with closing(prefetch(items(), together=4)) as each:
+        assert [next(each), next(each)] == [1, 2]
+        go_on.set()
+        assert list(each) == [3]
+
+
+def test_an_item_that_was_used_is_not_kept() -> None:
+    """Frames and batches are megabytes each."""
+
+    def items() -> Generator[threading.Event, None, None]:
+        for _ in range(6):
+            yield threading.Event()
+
+    for item in prefetch(items(), together=3):
+        kept = weakref.ref(item)
+        del item
+        assert kept() is None
+
+
 def test_what_makes_the_items_is_closed_when_nobody_wants_more() -> None:
     closed = []
 
@@ -77,7 +125,7 @@ def test_what_makes_the_items_is_closed_when_nobody_wants_more() -> None:
     with closing(prefetch(items())) as each:
         next(each)
 
-    assert closed == ["prefetch_0"]
+    assert closed == ["prefetch"]
 
 
 def test_what_is_being_made_is_finished_before_its_maker_is_closed() -> None:

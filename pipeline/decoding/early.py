@@ -1,0 +1,17 @@
+"""Frames that a thread of its own decodes while the last ones are converted and copied: where cores are to spare, dense
+reads then take the time of decoding alone."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar
+
+from pipeline.core import prefetch
+
+TOGETHER = 4  # of small frames that are handed over at once, for few are still in the nearest memory when they are read
+WAITING = 2  # hand-overs, so that neither thread waits for the other to wake
+Frame = TypeVar("Frame")
+
+
+def decoded_early(frames: Generator[Frame, None, None]) -> Generator[Frame, None, None]:
+    return prefetch(frames, together=TOGETHER, waiting=WAITING)
