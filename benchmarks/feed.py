@@ -1,8 +1,9 @@
 """How busy an accelerator is kept by one video at a time and by several in flight, in one run.
 
 The accelerator is simulated (benchmarks/families/accelerator.py): it takes its time and no processor. `queued` starts
-passes behind one another and fetches their rows later, as with a GPU; `waited for` is a function that sleeps. All
-else is real: `extract` hashes, decodes in children, resizes to 256, crops 224, normalises, and writes to the cache.
+passes behind one another and fetches their rows later, as with a GPU, where frames travel as whole numbers and are
+normalised; `waited for` is a function that sleeps, and gets normalised frames as the processor does. All else is real:
+`extract` hashes, decodes in children, resizes to 256, crops 224, and writes to the cache.
 Busy is the share of the time in which it computes, from the first video to the last, beginning and end included;
 decoders have been started by other clips before. Processor seconds are those of all processes. The floor is what
 decoding and preparing alone take, one clip after another, shared by all cores; the best wall time there can be is one
@@ -145,7 +146,7 @@ def measure(timed: Timed, folder: Path, *, every: int, milliseconds: float, queu
     return Measured(sum(end - began for began, end in passes) / wall, wall, timed.used)
 
 
-def bare(index: VideoIndex, *, every: int) -> float:
+def bare(index: VideoIndex, *, every: int, queued: bool = False) -> float:
     """Processor seconds of decoding and of preparing batches, and nothing else, with extraction's settings."""
     from extractors.accelerator import Accelerator  # type: ignore[import-not-found]
 
@@ -155,7 +156,7 @@ def bare(index: VideoIndex, *, every: int) -> float:
     before = processor_seconds()
     for row in index.rows.values():
         rows = sample(Sampling(every=every), frames=row.frames, times=index.times(row.id))
-        prepared = map(extractor.prepare, read_frames(row, rows.needed))
+        prepared = map(extractor.pixels if queued else extractor.prepare, read_frames(row, rows.needed))
         while batch := list(islice(prepared, BATCH)):
             torch.stack(batch)
     return processor_seconds() - before
@@ -211,7 +212,7 @@ def main() -> None:
             "one at a time": Timed(InProcess()),
             f"{together} in flight": Timed(InProcess(together)),
         }
-        print("| every n-th frame, ms a row | floor, s | videos | device | busy | wall, s (processor) | wall / best |")
+        print("| device | every n-th frame, ms a row | floor, s | videos | busy | wall, s (processor) | wall / best |")
         print("|---|---|---|---|---|---|---|")
         if not args.dask:
             report(ways, folder, args.cases)
@@ -223,16 +224,16 @@ def main() -> None:
 def report(ways: dict[str, Timed], folder: Path, cases: str) -> None:
     index = read_index(folder / "index")
     bare(read_index(folder / "warm"), every=5)  # imports, and a decoder that is there
-    floors: dict[int, float] = {}
-    for case in cases.split(","):
-        every, milliseconds = int(case.split(":")[0]), float(case.split(":")[1])
-        if every not in floors:
-            floors[every] = bare(index, every=every) / cores()
-        best = max(floors[every], seconds_of_device(index, every=every, milliseconds=milliseconds))
-        for driven, (name, timed) in product(DRIVEN, ways.items()):
-            found = measure(timed, folder, every=every, milliseconds=milliseconds, queued=driven == "queued")
-            told = f"{floors[every]:.2f} | {name} | {driven} | {cells(found, best)}"
-            print(f"| {every}, {milliseconds:g} | {told} |", flush=True)
+    floors: dict[tuple[int, bool], float] = {}
+    for driven, case in product(DRIVEN, cases.split(",")):
+        every, milliseconds, queued = int(case.split(":")[0]), float(case.split(":")[1]), driven == "queued"
+        if (every, queued) not in floors:
+            floors[every, queued] = bare(index, every=every, queued=queued) / cores()
+        floor = floors[every, queued]
+        best = max(floor, seconds_of_device(index, every=every, milliseconds=milliseconds))
+        for name, timed in ways.items():
+            found = measure(timed, folder, every=every, milliseconds=milliseconds, queued=queued)
+            print(f"| {driven} | {every}, {milliseconds:g} | {floor:.2f} | {name} | {cells(found, best)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -40,9 +40,15 @@ class Accelerator(Extractor):
         self.preprocessing = {"short_side": SHORT_SIDE, "crop": SIDE}
 
     def prepare(self, frame: np.ndarray) -> torch.Tensor:
+        return self.finish(self.pixels(frame))
+
+    def pixels(self, frame: np.ndarray) -> torch.Tensor:
         picture = self.resizing(frame, SHORT_SIDE)
         top, left = ((length - SIDE) // 2 for length in picture.shape[1:])
-        return picture[:, top : top + SIDE, left : left + SIDE].float().div_(255).sub_(0.5).div_(0.25)
+        return picture[:, top : top + SIDE, left : left + SIDE]
+
+    def finish(self, batch: torch.Tensor) -> torch.Tensor:
+        return batch.float().div_(255).sub_(0.5).div_(0.25)
 
     def __call__(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         began = time.time()
@@ -58,12 +64,16 @@ class Stream(Device):
         super().__init__()
         self.copied = self.free = 0.0  # when what was queued so far is done
 
+    def prepared(self, extractor: Extractor, frame: np.ndarray) -> torch.Tensor:
+        """As to a GPU, whole numbers travel, which are normalised there."""
+        return extractor.pixels(frame)
+
     def start(self, extractor: Accelerator, batch: torch.Tensor) -> Callable[[], Found]:  # type: ignore[override]
         self.copied = max(time.time(), self.copied) + batch.nbytes / COPIED
         began = max(self.copied, self.free)
         done = self.free = began + extractor.seconds * len(batch)
         note(began, done)
-        rows = corner(batch).numpy()
+        rows = extractor.finish(corner(batch)).numpy()
 
         def fetch() -> Found:
             time.sleep(max(0.0, done - time.time()))

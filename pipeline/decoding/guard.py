@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import DecodeError
+from pipeline.core import DecodeError, cores
 from pipeline.decoding.arena import Arena, Region
 from pipeline.decoding.channel import Channel
 from pipeline.decoding.limits import Limits
@@ -180,6 +180,7 @@ class Guard:
 
 
 _all: weakref.WeakSet[Guard] = weakref.WeakSet()
+_at_work = set[Guard]()
 
 
 class _Idle:
@@ -231,13 +232,20 @@ def borrowed_guard(limits: Limits, *, backend: str = "") -> Iterator[Guard]:
     """
     wanted = backend if backend == "torchcodec" else ""
     guard = _idle.take(limits, wanted) or Guard(limits=limits, backend=wanted)
+    _at_work.add(guard)
     try:
         yield guard
     finally:
+        _at_work.discard(guard)
         if guard.alive and guard.cost["peak_mb"] <= KEEP_MB:
             _idle.give(guard)
         else:
             guard.close()
+
+
+def has_spare_core() -> bool:
+    """Whether each child at work may have a second one."""
+    return 2 * len(_at_work) <= cores()
 
 
 def close_idle() -> None:

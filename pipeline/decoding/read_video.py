@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.core import DecodeError, printable
 from pipeline.decoding.arena import slots_for
-from pipeline.decoding.guard import borrowed_guard
+from pipeline.decoding.guard import borrowed_guard, has_spare_core
 from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import OpenedFile, opened
 from pipeline.index import VideoRow
@@ -115,7 +115,7 @@ def _frames(
             build=row.build if backend == row.backend else "",
             wanted=wanted,
             threads=1 if row.lost or _is_damaged(row) else threads,
-            early=_is_dense(wanted),
+            early=_is_dense(wanted) and has_spare_core(),
             shape=shape,
             offset=region.offset,
             slots=region.slots,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +61,40 @@ def test_few_frames_are_decoded_ahead(clip: Clip, monkeypatch: pytest.MonkeyPatc
     assert "prefetch" not in {thread.name for thread in threading.enumerate()}
 
 
-@pytest.mark.parametrize(("step", "early"), [(1, True), (2, True), (5, False)])
-def test_where_few_frames_are_wanted_nothing_is_to_be_gained(
-    step: int, early: bool, clip: Clip, row_of: RowOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[bool] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What children are told of each read."""
+    told: list[bool] = []
     request = guard.Guard.request
 
     def noted(*args: Any, **details: Any) -> Iterator[Any]:
-        asked.append(details["early"])
+        told.extend([details["early"]] if "early" in details else [])
         return request(*args, **details)
 
-    row = row_of(clip("fast.mp4"))
     monkeypatch.setattr(guard.Guard, "request", noted)
+    return told
+
+
+@pytest.mark.parametrize(("step", "early"), [(1, True), (2, True), (5, False)])
+def test_where_few_frames_are_wanted_nothing_is_to_be_gained(
+    step: int, early: bool, clip: Clip, row_of: RowOf, asked: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "cores", lambda: 2)
+    row = row_of(clip("fast.mp4"))
 
     assert len(list(read_frames(row, range(0, 200, step)))) == -(-200 // step)
     assert asked == [early]
+
+
+@pytest.mark.parametrize(("cores", "early"), [(1, [False] * 3), (2, [True, False, False]), (6, [True] * 3)])
+def test_each_child_has_a_second_core_or_none_takes_one(
+    cores: int, early: list[bool], clip: Clip, row_of: RowOf, asked: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all cores decode, one more thread costs and gains nothing."""
+    monkeypatch.setattr(guard, "cores", lambda: cores)
+    row = row_of(clip("fast.mp4"))
+    with ExitStack() as reads:
+        for _ in range(3):
+            next(reads.enter_context(closing(read_frames(row, range(200)))))
+
+    assert asked == early
