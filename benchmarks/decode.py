@@ -30,7 +30,7 @@ from av.video.reformatter import VideoReformatter
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pipeline.core import DecodeError
+from pipeline.core import DecodeError, keep_freed_memory
 from pipeline.decoding import Limits, borrowed_guard, inspect_video, read_frames, read_video, row_from, torchcodec
 from pipeline.decoding.decord import decord
 from pipeline.decoding.examine import examine
@@ -45,6 +45,7 @@ HD = {"width": 1920, "height": 1080, "options": {"preset": "ultrafast"}}
 
 
 def main() -> None:
+    keep_freed_memory()  # as children have it: else a bare decoder would fault its large frames in again and again
     with tempfile.TemporaryDirectory() as folder:
         given = sorted(Path(sys.argv[1]).iterdir()) if len(sys.argv) > 1 else made_clips(Path(folder))
         rows = [row for path in given if (row := examined(path)) is not None]
