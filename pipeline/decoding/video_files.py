@@ -16,7 +16,7 @@ WHERE_VIDEOS_COME_FROM = "framescribe demo-data makes the demo set; framescribe 
 SIDECARS = frozenset(
     {".txt", ".md", ".json", ".jsonl", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".html", ".py", ".log", ".dvc"}
     | {".srt", ".vtt", ".ass", ".nfo", ".sha256", ".md5", ".zip", ".gz", ".tar", ".jpg", ".jpeg", ".png"}
-    | {".db", ".ini", ".lnk", ".pdf", ".docx", ".xlsx", ".xls", ".ods"}
+    | {".db", ".ini", ".lnk", ".pdf", ".docx", ".xlsx", ".xls", ".ods", ".pth", ".run"}
     | {".wav", ".mp3", ".flac", ".aac", ".npy", ".npz", ".pt", ".pkl", ".h5", ".safetensors"}
 )
 

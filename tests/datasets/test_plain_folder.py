@@ -194,7 +194,7 @@ def test_a_table_among_the_videos_is_not_passed_over(clips, capsys):
 
 
 def test_what_a_desktop_leaves_in_a_folder_is_no_video(clips):
-    for name in ("Thumbs.db", "desktop.ini", "captions.xlsx", ".DS_Store"):
+    for name in ("Thumbs.db", "desktop.ini", "captions.xlsx", "own.run", ".DS_Store"):
         (clips / "clips" / name).touch()
     assert main(["dataset", "use", "folder", "--videos", "clips"]) == 0
 
