@@ -31,6 +31,8 @@ def find_videos(videos: VideoPlace | Sequence[VideoPlace]) -> dict[str, VideoPla
         if other != path:
             both = f"'{printable(str(other))}' and '{printable(str(path))}'"
             raise InputError(f"{both} would both have the id '{printable(video_id)}'", hint="rename one of them")
+    if not places:
+        raise InputError("no video was given", hint=hint)
     if not found:
         named = ", ".join(f"'{place}'" for place in places)
         raise InputError(f"{named} holds no files", hint=hint)
