@@ -54,7 +54,10 @@ def load_plain_folder(path: Path) -> Annotations:
         splits.setdefault(_id(row), {})[_split(row, path)] = None
     torn = [id_ for id_, found in splits.items() if len(found) > 1]
     if torn:
-        raise InputError(f"{path}: videos that are in several splits ({len(torn)}): {named(torn)}")
+        raise InputError(
+            f"{path}: videos that are in several splits ({len(torn)}): {named(torn)}",
+            hint="every line of a video has the same split; an empty one says train",
+        )
     videos = [(id_, next(iter(found))) for id_, found in splits.items()]
     return build_annotations(videos, ((_id(row), row.caption) for row in captioned), source=str(path))
 
