@@ -48,13 +48,16 @@ def _is_without_captions(dataset: Dataset, console: Console) -> bool:
     table = Path(dataset.annotations)
     if not table.exists():
         videos = find_videos(dataset.videos)
-        _refuse_another_table(Path(dataset.videos) / TABLE, table)
+        _refuse_another_table(table, beside=Path(dataset.videos) / TABLE)
         write_empty_table(table, videos)
         console.say(f"{table}: written, a line for each of {len(videos)} videos, without captions")
     return not has_captions(table)
 
 
-def _refuse_another_table(beside: Path, table: Path) -> None:
+def _refuse_another_table(table: Path, *, beside: Path) -> None:
+    """An empty table in the place of one that was mistyped or overlooked would hide its captions."""
+    if table != Path(TABLE):
+        raise InputError(f"there is no {table}", hint=f"without --annotations {TABLE} is written, to be filled in")
     if beside.is_file():
         raise InputError(
             f"there is no {table}, and beside the videos lies {beside}",

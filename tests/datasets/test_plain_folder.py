@@ -175,6 +175,13 @@ def test_a_table_among_the_videos_is_not_passed_over(clips, capsys):
     assert Path("params.yaml").read_text() == before
 
 
+def test_a_mistyped_table_is_not_written(clips, capsys):
+    assert main(["dataset", "use", "folder", "--videos", "clips", "--annotations", "captons.csv"]) == 3
+
+    assert "there is no captons.csv" in capsys.readouterr().err
+    assert not Path("captons.csv").exists()
+
+
 def test_what_a_desktop_leaves_in_a_folder_is_no_video(clips):
     for name in ("Thumbs.db", "desktop.ini", "captions.xlsx", "own.run", ".DS_Store"):
         (clips / "clips" / name).touch()
