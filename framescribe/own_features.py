@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from framescribe.given_videos import require_path
 from framescribe.own_torch import torch_of_the_rooms
 from pipeline import catalogue, decoding, extraction, params
 from pipeline.core import HERE, Console, InputError, UsageError
@@ -33,6 +34,7 @@ def extract(
     with torch_of_the_rooms():
         if isinstance(video, np.ndarray):
             return extraction.features_of_array(entry, video, rate=rate, device=place)
+        require_path(video, or_else=", or a numpy array")
         if rate is not None:
             raise UsageError(f"rate={rate} is for arrays; the file {video} knows its own")
         return _of_file(entry, video, decode=project.decode if project else params.Decode(), device=place)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import exp
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from framescribe.given_videos import require_path
 from framescribe.own_torch import torch_of_the_rooms
-from pipeline import captioning, params
+from pipeline import captioning, params, run_tools
 from pipeline.core import HERE, Console, InputError
+from pipeline.remote import is_url
 from pipeline.runs import read_record
 from workflows.machines import load_machine
 
@@ -49,9 +52,12 @@ class VideoCaptions:
 
 @dataclass(frozen=True)
 class Run:
-    """A trained run. Its extractors are entries of the current folder's `params.yaml`, and must not have changed."""
+    """A trained run. Its extractors are entries of the current folder's `params.yaml`, and must not have changed.
 
-    folder: Path
+    A file of `framescribe runs export` brings them along: it captions in any folder.
+    """
+
+    folder: Path  # or that file
     record: dict[str, Any] = field(repr=False)  # run.json
 
     def caption(self, video: str | Path, *, device: str | None = None) -> VideoCaption:
@@ -64,26 +70,43 @@ class Run:
 
     def caption_all(self, videos: str | Path | Sequence[str | Path], *, device: str | None = None) -> VideoCaptions:
         """Files, and folders of them; a bad file costs itself, unless all are bad."""
-        values, given = params.load_params(), [videos] if isinstance(videos, str | Path) else videos
-        with torch_of_the_rooms(), TemporaryDirectory() as work:
+        given = [videos] if isinstance(videos, str | Path) else videos
+        for video in given:
+            require_path(video)
+        machine = load_machine()
+        with torch_of_the_rooms(), self._project() as (run, here), TemporaryDirectory() as work:
+            values = params.load_params()
             settings = captioning.AnyVideoSettings(
                 extractors=values.extract,
                 decode=values.decode,
                 caption=values.caption,
                 executor=HERE,
-                device=device or load_machine().device,
+                device=device or machine.device,
                 work=Path(work),
             )
             found = captioning.caption_own_videos(
-                [str(video) for video in given], run=str(self.folder), out=None, settings=settings, console=QUIET
+                [_placed(video, here) for video in given], run=run, out=None, settings=settings, console=QUIET
             )
         return VideoCaptions({id_: _public(found, id_) for id_ in found.captions}, found.refused)
 
+    @contextmanager
+    def _project(self) -> Iterator[tuple[str, Path]]:
+        """Stand where the run's params are: what it is called there, and the folder that paths are given in."""
+        if self.folder.is_file():
+            with run_tools.unpacked_run(self.folder) as found:
+                yield found
+        else:
+            yield str(self.folder), Path()
+
+
+def _placed(video: str | Path, here: Path) -> str:
+    return str(video) if isinstance(video, str) and is_url(video) else str(here / video)
+
 
 def open_run(path: str | Path) -> Run:
-    """`runs/NAME`, as `framescribe train NAME` writes it."""
-    folder = Path(path).resolve()
-    return Run(folder, read_record(folder))
+    """`runs/NAME`, as `framescribe train NAME` writes it, or a file of `framescribe runs export`."""
+    place = Path(path).resolve()
+    return Run(place, run_tools.open_run_file(place).record if place.is_file() else read_record(place))
 
 
 def _public(found: captioning.Captioned, id_: str) -> VideoCaption:

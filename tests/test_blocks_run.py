@@ -30,7 +30,8 @@ NOT_RUN = {
     r"--profile (gpu-node|slurm)|FRAMESCRIBE_PROFILE=slurm": "GPUs or a batch system; tests/cluster has a made one",
     r"^dask ": "they stay until they are stopped, on a cluster's addresses; tests/cluster starts them",
     r"s3://|AWS_|FRAMESCRIBE_CACHE|--profile scheduler|^pip ": "an object store; tests/remote has one on this machine",
-    r"experiments\.(mechanisms|seeds) ": "hours",
+    r"experiments\.(mechanisms|seeds|folds) ": "hours",
+    r"^framescribe serve": "it stays until it is stopped; tests/live starts it",
     r"experiments/language/msvd|vgg16|^framescribe train soft_attention &&": "MSVD; journeys/test_own_features.py",
     r"vatex_released": "a run on features of others; journeys/test_own_features.py",
     r"compare --votes": "what two people said; tests/evaluation/test_votes.py",
@@ -77,6 +78,7 @@ RUNS = {
     "all_senses": run_of("soft_attention", appearance="mobilenet_v2", motion="i3d_rgb"),
     "own": run_of("mean_pool", appearance="mine"),
 }
+CLIPS = ("tv_basketball.mp4", "tv_R6llTwEh07w.mp4", "decord_flipping_a_pancake.mkv", "d.mp4", "e.mp4")
 ELSEWHERE = {  # pages with tests of their own, for what they need is another project
     "working-together.md": "journeys/test_own_clips_shared.py",
 }
@@ -102,6 +104,7 @@ def test_every_reason_is_of_a_command_that_is_there_and_most_commands_run() -> N
     assert [mine for mine in FILLED_IN if not any(mine in each.text for each in commands)] == []
     assert len(run) > 60
     assert sum(each.refused for each in run) == 1
+    assert {name for each in run for name in re.findall(r"\bclips/(\S+)", each.text)} <= set(CLIPS)
     assert all((ROOT / "tests" / test).is_file() for test in ELSEWHERE.values())
 
 
@@ -143,7 +146,7 @@ def write_what_pages_speak_of(folder: Path) -> None:
         write_clip(folder / f"{name}.mp4", frames=12)
     (folder / "clips").mkdir()
     rows = ["video,caption"]
-    for number, name in enumerate(("tv_basketball.mp4", "decord_flipping_a_pancake.mkv", "c.mp4", "d.mp4", "e.mp4")):
+    for number, name in enumerate(CLIPS):
         write_clip(folder / "clips" / name, frames=12 + number)
         rows += [f"{name},a pattern moves {number % 3} times"]
     (folder / "captions.csv").write_text("\n".join([*rows, ""]))

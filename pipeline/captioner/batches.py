@@ -115,7 +115,9 @@ def _where_from(name: str, store: Store, wanted: Input, fitting: Sequence[str]) 
     """Nothing makes imported features again: they have other names, or were given one."""
     another = f"tensors: {{{name}: {fitting[0]}}} in the run's entry reads that one" if fitting else ""
     if "imported" in store.fingerprint:
-        return another or f"no tensor of {store.folder} has a shape that '{name}' takes"
+        shapes = ", ".join(f"'{tensor}' has {each['shape']}" for tensor, each in store.manifest["outputs"].items())
+        takes = " or ".join(ROWS[axes] for axes in wanted.axes)
+        return another or f"'{name}' takes {takes} per row, {shapes}: import arrays of another shape"
     made = f"add '{wanted.tensor}' to extract.{store.folder.name}.outputs"
     return f"{made}, or {another}" if another else made
 

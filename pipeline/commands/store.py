@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     export.add_argument("out", type=Path, help="a folder; for hdf5 a file")
     export.add_argument("--format", choices=FORMATS, default="npy")
     into = action(
-        "import", "make a store of features that you have: a folder of npy or npz files, an HDF5 file, or an npz of all"
+        "import", "a store of features that you have: a folder of npy, npz or pt files, or one npz, pt or HDF5 file"
     )
     into.add_argument("source", type=Path)
     into.add_argument("store", help="a name for features/, or a folder")
@@ -40,10 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tensor",
         default="",
         metavar="NAME",
-        help="name for arrays that have none (default, as models read: pool of vectors, features of regions, maps)",
+        help="name for a video's only array (default: its own; of none pool of vectors, features of regions or maps)",
     )
     into.add_argument("--row-seconds", type=float, default=float("nan"), help="length of a row, if it is known")
-    into.add_argument("--suffix", default="", help="ending of the names that is not part of the id, such as _rgb")
+    into.add_argument("--suffix", default="", help="read only names with this ending, such as _rgb, which is cut")
     into.add_argument("--scale", type=float, default=1.0, help="factor for all numbers, where rows are very long")
     into.add_argument(
         "--standardize",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pipeline.core import InputError, duplicates, named
 
 SPLITS = ("train", "val", "test")
-OWN_NAMES = {"train": "train", "validate": "val", "val": "val", "test": "test"}  # as files name them
+OWN_NAMES = {"train": "train", "validate": "val", "validation": "val", "val": "val", "test": "test"}  # in files
 UNUSED = ""  # the split of videos that are annotated but that a split rule leaves out
 
 

@@ -19,6 +19,7 @@ from pipeline.core import (
 )
 from pipeline.corpus import Corpus, Vocabulary, tokenize, told_subset, write_corpus, write_vocabulary
 from pipeline.datasets.annotations import Annotations
+from pipeline.datasets.kept_words import require_words, told_cut
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import Match, match_videos, require_match
 from pipeline.datasets.subset import fill_empty_splits, moved
@@ -68,6 +69,8 @@ def _assembled(
     unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in bad]
     _allow_unusable(unusable, max_failed=max_failed, console=console)
     corpus = _corpus(annotations, match, unusable=set(unusable), subset=dataset.subset)
+    if cut := told_cut(corpus.captions):
+        console.say(cut)
     vocabulary = Vocabulary.build(corpus.sentences("train"), min_count=params.min_count)
     statistics = _statistics(corpus, vocabulary, max_words=params.max_words) | {
         "captions_without_video": len(match.without_video),
@@ -128,7 +131,7 @@ def _corpus(annotations: Annotations, match: Match, *, unusable: set[str], subse
         raise InputError("no train or no val video could be decoded", hint="look at quarantine.jsonl in the index")
     chosen = [id_ for ids in splits.values() for id_ in ids]
     captions = {usable[id_]: [text for text in annotations.captions[id_] if tokenize(text)] for id_ in chosen}
-    _refuse_wordless(captions)
+    require_words(captions)
     return Corpus(
         splits={split: [usable[id_] for id_ in ids] for split, ids in splits.items()},
         captions=captions,
@@ -136,12 +139,6 @@ def _corpus(annotations: Annotations, match: Match, *, unusable: set[str], subse
         categories={usable[id_]: annotations.categories[id_] for id_ in chosen if id_ in annotations.categories},
         moved={usable[id_]: split for id_, split in moved(own, splits).items()},
     )
-
-
-def _refuse_wordless(captions: dict[str, list[str]]) -> None:
-    wordless = [id_ for id_, found in captions.items() if not found]
-    if wordless:
-        raise InputError(f"videos whose captions have no word in a-z or 0-9 ({len(wordless)}): {named(wordless)}")
 
 
 def _statistics(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> dict[str, Any]:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.core import Console
+from pipeline.core import Console, InputError
 from pipeline.corpus import told_subset
+from pipeline.datasets.kept_words import require_words, told_cut
 from pipeline.datasets.loading import load_annotations
 from pipeline.datasets.matching import match_videos, require_match
-from pipeline.datasets.plain_folder import FILL_IN, has_captions, write_empty_table
-from pipeline.datasets.small_set import fit_settings
+from pipeline.datasets.plain_folder import FILL_IN, TABLE, has_captions, write_empty_table
+from pipeline.datasets.small_set import fit_settings, outgrown
 from pipeline.datasets.subset import fill_empty_splits, moved
 from pipeline.decoding import find_videos
 from pipeline.params import PARAMS_FILE, Dataset, Subset, edit_params, insert, load_params
@@ -32,6 +33,8 @@ def use_dataset(values: dict[str, Any], console: Console) -> dict[str, Any]:
     else:
         summary, captions = _checked(dataset, console)
         next_step = "dvc repro"
+    for told in outgrown(load_params().train, captions=captions):
+        console.say(told)
     fitted = _rewrite(chosen, captions=captions if dataset.subset else [])
     if fitted:
         console.say(f"{PARAMS_FILE}: settings that fit {sum(captions)} training captions:")
@@ -45,9 +48,21 @@ def _is_without_captions(dataset: Dataset, console: Console) -> bool:
     table = Path(dataset.annotations)
     if not table.exists():
         videos = find_videos(dataset.videos)
+        _refuse_another_table(table, beside=Path(dataset.videos) / TABLE)
         write_empty_table(table, videos)
         console.say(f"{table}: written, a line for each of {len(videos)} videos, without captions")
     return not has_captions(table)
+
+
+def _refuse_another_table(table: Path, *, beside: Path) -> None:
+    """An empty table in the place of one that was mistyped or overlooked would hide its captions."""
+    if table != Path(TABLE):
+        raise InputError(f"there is no {table}", hint=f"without --annotations {TABLE} is written, to be filled in")
+    if beside.is_file():
+        raise InputError(
+            f"there is no {table}, and beside the videos lies {beside}",
+            hint=f"move it here, or name it: framescribe dataset use folder ... --annotations {beside}",
+        )
 
 
 def show_dataset(dataset: Dataset, console: Console) -> dict[str, Any]:
@@ -71,6 +86,10 @@ def _checked(dataset: Dataset, console: Console) -> tuple[dict[str, Any], list[i
     _show(dataset, counts, left_over="" if match.complete else match.problem, console=console)
     if dataset.subset:
         _say_subset(dataset.subset, present, used, console)
+    captions = {id_: annotations.captions[id_] for ids in used.values() for id_ in ids}
+    require_words(captions)
+    if cut := told_cut(captions):
+        console.say(cut)
     trained_on = [len(annotations.captions[id_]) for id_ in used["train"]]
     return {"dataset": dataset.model_dump(), "files": len(files), "splits": counts}, trained_on
 

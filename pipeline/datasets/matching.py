@@ -62,7 +62,7 @@ def require_match(match: Match, annotations: Annotations, *, dataset: Dataset, w
         )
     present = {split: sum(id_ in match.files for id_ in ids) for split, ids in annotations.splits.items()}
     if dataset.subset:
-        require_enough(sum(present.values()))
+        require_enough(sum(present.values()), left_over=match.problem)
         return
     for split in ("train", "val"):
         if not present[split]:

@@ -55,7 +55,7 @@ def _read_mapping(path: Path, *, required: bool) -> dict[str, str]:
         if not required:
             return {}
         raise InputError(
-            f"{path} is missing: the corpus CSV names clips by youtube id and the split goes by clip number",
+            f"{path.parent}: {MAPPING} is missing: the CSV names clips by youtube id, the split goes by clip number",
             hint=f"put {MAPPING} (1970 lines like '-4wsuPCjDBc_5_15 vid1') beside the CSV and give their folder",
         )
     pairs = [_fields(line, path=path, number=number) for number, line in read_lines(path)]

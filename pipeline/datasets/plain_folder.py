@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 from unicodedata import normalize
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from pipeline.core import InputError, named, printable, write_text
 from pipeline.datasets.annotations import OWN_NAMES, Annotations, build_annotations
@@ -20,14 +21,24 @@ COLUMNS = ("video", "caption", "split")  # the last may be left out
 # Endings of a name in the column `video` that are no part of the id; of a file any ending is cut.
 SUFFIXES = {".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".wmv", ".flv", ".mpg", ".mpeg", ".ts", ".3gp", ".ogv"}
 FILL_IN = "write sentences into the column 'caption', a line for each"
+Sentences = Annotated[list[str], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)]
 
 
-class PlainCaption(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True)
-
+@dataclass(frozen=True)
+class PlainCaption:
     video: str  # name of the file, with or without suffix and folder
     caption: str
     split: str = ""  # train where it is not said
+
+
+class PlainVideo(BaseModel):
+    """An object of a JSON list."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    video: str
+    captions: Sentences = Field(validation_alias=AliasChoices("caption", "captions"))
+    split: str = ""
 
 
 def load_plain_folder(path: Path) -> Annotations:
@@ -43,7 +54,10 @@ def load_plain_folder(path: Path) -> Annotations:
         splits.setdefault(_id(row), {})[_split(row, path)] = None
     torn = [id_ for id_, found in splits.items() if len(found) > 1]
     if torn:
-        raise InputError(f"{path}: videos that are in several splits ({len(torn)}): {named(torn)}")
+        raise InputError(
+            f"{path}: videos that are in several splits ({len(torn)}): {named(torn)}",
+            hint="every line of a video has the same split; an empty one says train",
+        )
     videos = [(id_, next(iter(found))) for id_, found in splits.items()]
     return build_annotations(videos, ((_id(row), row.caption) for row in captioned), source=str(path))
 
@@ -65,7 +79,7 @@ def _read(path: Path) -> Iterator[PlainCaption]:
     if path.is_dir():
         raise InputError(f"{path} is a folder; expected a CSV or JSON file of captions")
     if path.suffix.lower() == ".json":
-        yield from read_records(path, list[PlainCaption])
+        yield from _read_json(path)
         return
     text = read_text(path)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
@@ -86,13 +100,27 @@ def _read(path: Path) -> Iterator[PlainCaption]:
         raise InputError(f"{path}, line {rows.reader.line_num}: {error}") from error
 
 
+def _read_json(path: Path) -> Iterator[PlainCaption]:
+    """A list of objects, or one object of names and their sentences."""
+    if read_text(path).lstrip().startswith("{"):
+        videos = [
+            PlainVideo(video=name, captions=said) for name, said in read_records(path, dict[str, Sentences]).items()
+        ]
+    else:
+        videos = read_records(path, list[PlainVideo])
+    for each in videos:
+        for sentence in each.captions:
+            yield PlainCaption(video=each.video, caption=sentence, split=each.split)
+
+
 def _delimiter(text: str) -> str:
     """Spreadsheets of half the world write semicolons, and tabs as `Unicode text`."""
     return max(",;\t", key=text.partition("\n")[0].count)
 
 
 def _refuse_more_cells(row: Mapping[str | None, Any], where: str, delimiter: str) -> None:
-    if more := row.get(None):
+    more = row.get(None, ())
+    if any(map(str.strip, more)):
         raise InputError(
             f"{where}: more cells than columns: {printable(delimiter.join(more))}",
             hint=f"a caption with a {delimiter!r} stands between quotation marks",
@@ -105,7 +133,7 @@ def _id(row: PlainCaption) -> str:
 
 
 def _split(row: PlainCaption, path: Path) -> str:
-    stated = row.split.strip() or "train"
+    stated = row.split.strip().lower() or "train"
     if stated not in OWN_NAMES:
         raise InputError(f"{path}: '{row.video}' has the split '{stated}'; allowed: {', '.join(OWN_NAMES)}, or nothing")
     return OWN_NAMES[stated]

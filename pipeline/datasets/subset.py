@@ -32,10 +32,11 @@ def fill_empty_splits(splits: Mapping[str, Sequence[str]], subset: Subset) -> di
     return {split: sorted(ids, key=place.__getitem__) for split, ids in filled.items()}
 
 
-def require_enough(videos: int) -> None:
+def require_enough(videos: int, *, left_over: str = "") -> None:
     if videos < len(SPLITS):
         raise InputError(
-            f"{videos} videos have captions and a file; three are the fewest: one each to train, validate and test",
+            f"{videos} videos have captions and a file; three are the fewest: one each to train, validate and test"
+            + (f"; {left_over}" if left_over else ""),
             hint="compare the names of the files with the ids in the annotations",
         )
 

@@ -16,6 +16,7 @@ WHERE_VIDEOS_COME_FROM = "framescribe demo-data makes the demo set; framescribe 
 SIDECARS = frozenset(
     {".txt", ".md", ".json", ".jsonl", ".csv", ".tsv", ".xml", ".yaml", ".yml", ".html", ".py", ".log", ".dvc"}
     | {".srt", ".vtt", ".ass", ".nfo", ".sha256", ".md5", ".zip", ".gz", ".tar", ".jpg", ".jpeg", ".png"}
+    | {".db", ".ini", ".lnk", ".pdf", ".docx", ".xlsx", ".xls", ".ods", ".pth", ".run"}
     | {".wav", ".mp3", ".flac", ".aac", ".npy", ".npz", ".pt", ".pkl", ".h5", ".safetensors"}
 )
 
@@ -30,6 +31,8 @@ def find_videos(videos: VideoPlace | Sequence[VideoPlace]) -> dict[str, VideoPla
         if other != path:
             both = f"'{printable(str(other))}' and '{printable(str(path))}'"
             raise InputError(f"{both} would both have the id '{printable(video_id)}'", hint="rename one of them")
+    if not places:
+        raise InputError("no video was given", hint=hint)
     if not found:
         named = ", ".join(f"'{place}'" for place in places)
         raise InputError(f"{named} holds no files", hint=hint)

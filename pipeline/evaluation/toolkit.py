@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from pipeline.core import HERE, Executor, MissingToolError, file_sha256
+from pipeline.core import HERE, Executor, MissingToolError, UsageError, file_sha256
 from pipeline.corpus import references_sha256
 from pipeline.evaluation import python_tokenizer
 from pipeline.evaluation.spice import JAR, MODELS, spice_folder
@@ -33,6 +33,10 @@ class MetricSettings:
     tokenizer: Tokenizer = "ptb"
     meteor: bool = True
     spice: bool = False  # when its jar and models are there
+
+    def __post_init__(self) -> None:
+        if self.tokenizer not in (known := get_args(Tokenizer)):
+            raise UsageError(f"tokenizer is {self.tokenizer!r}; allowed: {', '.join(known)}")
 
 
 @dataclass(frozen=True)

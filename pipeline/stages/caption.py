@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline import captioning, params, report, run_tools
 from pipeline.core import Console, UsageError, write_bytes
+from pipeline.remote import is_url
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +71,8 @@ def _carried(args: argparse.Namespace, console: Console) -> dict[str, Any]:
     """As below, in a project of that run alone: what is given by its path keeps its place."""
     machine = args.machine()
     with run_tools.unpacked_run(Path(args.run)) as (name, here):
-        given = vars(args) | {"names": [str(here / each) for each in args.names], "run": name}
+        names = [each if is_url(each) else str(here / each) for each in args.names]
+        given = vars(args) | {"names": names, "run": name}
         given |= {option: here / given[option] for option in ("out", "html") if given[option] is not None}
         return _own_videos(argparse.Namespace(**given | {"machine": lambda: machine}), console)
 

@@ -87,7 +87,8 @@ def _plain(dataset: Any) -> Any:
             hint="copy the arrays into one file (h5repack, or h5py)",
         )
     if dataset.dtype.kind not in "fiub":
-        raise InputError(f"{_told(dataset)} is an array of {dataset.dtype}, not of numbers")
+        told = f"{_told(dataset)} is an array of {dataset.dtype}, not of numbers"
+        raise InputError(told, hint="expected is an array per video, called by its id: file[id] = array")
     return dataset
 
 

@@ -1,7 +1,7 @@
 """Features that others made, as a store.
 
-Read are folders of npy or npz files, HDF5 files with one array or group per video, and an npz file whose arrays hold
-all videos one after another.
+Read are folders of npy, npz or pt files, HDF5 files with one array or group per video, and an npz or pt file that holds
+all videos.
 """
 
 from __future__ import annotations
@@ -15,15 +15,20 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from pipeline.core import InputError, file_sha256, printable, record_sha256
+from pipeline.core import InputError, file_sha256, named, printable, record_sha256
 from pipeline.store import ROW_COLUMNS, Rows, VideoFeatures, not_finite, rows_of, write_store
 from pipeline.store_tools.export_names import ABOUT
+from pipeline.store_tools.foreign_folder import videos_of_folder
 from pipeline.store_tools.foreign_hdf5 import ForeignHdf5, hdf5_bytes, read_hdf5
 from pipeline.store_tools.foreign_npz import npz_bytes, read_npz
+from pipeline.store_tools.foreign_torch import TORCH, read_torch
+from pipeline.store_tools.foreign_whole import videos_of_file
 from pipeline.store_tools.unpacked_size import require_size
 
 HDF5 = {".h5", ".hdf5", ".hdf"}
 LISTED = 5  # videos with numbers that are none
+NAMELESS = "arr_0"  # numpy's name for an array that was given none
+SAVE_AS = "save an array per video: numpy.savez(FILE, **{id: array}), or FOLDER/ID.npy"
 STEADY = 0.01  # a channel that moves less than this says nothing, and would be all noise at deviation 1
 
 
@@ -32,15 +37,15 @@ class Foreign(Mapping[str, VideoFeatures]):
     """The videos of foreign files, read one at a time. What their rows are is only known if the files say so."""
 
     videos: Mapping[str, Any]  # id -> where its arrays are
-    tensor: str = ""  # the name of an array that has none; without it, by what a row is
+    tensor: str = ""  # the name of an array that is alone; without it, its own, or by what a row is
     row_seconds: float = float("nan")
     scale: float = 1.0
     standards: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # tensor -> mean, deviation
 
     def __getitem__(self, video_id: str) -> VideoFeatures:
         found = _arrays(self.videos[video_id])
-        arrays = {name or self.tensor or _usual_name(array): array for name, array in found.items()}
-        table = {column: arrays.pop(f"rows.{column}") for column in ROW_COLUMNS if f"rows.{column}" in arrays}
+        table = {column: found.pop(f"rows.{column}") for column in ROW_COLUMNS if f"rows.{column}" in found}
+        arrays = self._named(found)
         if len(table) == len(ROW_COLUMNS):
             return VideoFeatures(tensors=arrays, rows=Rows(**table))
         arrays = {name: self._scaled(name, np.atleast_2d(array)) for name, array in arrays.items()}
@@ -50,6 +55,14 @@ class Foreign(Mapping[str, VideoFeatures]):
                 f"'{printable(video_id)}': its arrays have {sorted(counts)} rows; they must have the same number"
             )
         return VideoFeatures(tensors=arrays, rows=rows_of(counts.pop(), seconds=self.row_seconds))
+
+    def _named(self, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        if len(found) > 1:
+            return dict(found)
+        return {
+            self.tensor or (_usual_name(array) if name in ("", NAMELESS) else name): array
+            for name, array in found.items()
+        }
 
     def _scaled(self, name: str, array: np.ndarray) -> np.ndarray:
         if not self.standards and self.scale == 1.0:
@@ -85,11 +98,12 @@ def import_features(
     scale: float = 1.0,
     standardize: bool = False,
 ) -> dict[str, Any]:
-    """Make a store of `source`; `suffix` is an ending of the names there that is not part of the video's id."""
+    """Make a store of `source`, of names that end with `suffix`, which is no part of the video's id."""
     with _opened(source, out) as (videos, files):
         if not videos:
-            raise InputError(f"{source} holds no features: no .npy or .npz file, or an empty HDF5 file")
+            raise InputError(f"{source} holds no features: no .npy, .npz or .pt file, or an empty one", hint=SAVE_AS)
         require_size(source, files, [_bytes(each) for each in videos.values()], out=out)
+        videos = _ending(videos, suffix, source)
         named_videos = {_decoded(name.removesuffix(suffix), files): each for name, each in videos.items()}
         if len(named_videos) != len(videos):
             raise InputError(f"{source}: several names are the same without '{suffix}'")
@@ -104,6 +118,13 @@ def import_features(
             foreign = replace(foreign.standardized() if standardize else foreign, scale=scale)
             _require_numbers(foreign, source)
         return write_store(out, foreign, fingerprint=record)
+
+
+def _ending(videos: Mapping[str, Any], suffix: str, source: Path) -> dict[str, Any]:
+    found = {name: each for name, each in videos.items() if name.endswith(suffix)}
+    if not found:
+        raise InputError(f"{source}: no name ends with '{suffix}'; there are: {named(videos)}")
+    return found
 
 
 def _require_numbers(foreign: Foreign, source: Path) -> None:
@@ -126,48 +147,16 @@ def _opened(source: Path, out: Path) -> AbstractContextManager[tuple[dict[str, A
     if not source.exists():
         raise InputError(f"there is no '{source}'", hint="framescribe store import FOLDER_OR_HDF5_FILE STORE")
     if source.is_dir():
-        return nullcontext(_folder(source))
+        return nullcontext(videos_of_folder(source))
+    if source.suffix.lower() in HDF5:
+        return ForeignHdf5(source)
     if source.suffix.lower() == ".npz":
-        return nullcontext((_stacked(source, out), [source]))
-    if source.suffix.lower() not in HDF5:
-        allowed = ", ".join([".npz", *sorted(HDF5)])
-        raise InputError(f"'{source}' is neither a folder nor an npz or HDF5 file ({allowed})")
-    return ForeignHdf5(source)
-
-
-def _stacked(source: Path, out: Path) -> dict[str, Any]:
-    """One list of ids, and arrays with a first dimension of as many videos; what has another length is about all."""
-    require_size(source, [source], [npz_bytes(source)], out=out)  # all of it is in memory at once
-    arrays = read_npz(source)
-    lists = [name for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind == "U"]
-    if len(lists) != 1:
-        raise InputError(
-            f"'{source}' must have one list of video ids; arrays of text there: {', '.join(lists) or 'none'}"
-        )
-    ids = arrays.pop(lists[0]).tolist()
-    stacks = {name: array for name, array in arrays.items() if array.ndim > 1 and len(array) == len(ids)}
-    if len(set(ids)) != len(ids) or not stacks:
-        raise InputError(f"'{source}': ids occur twice" if stacks else f"'{source}': no array has {len(ids)} videos")
-    if len(stacks) == 1:
-        return dict(zip(ids, *stacks.values(), strict=True))
-    return {id_: {name: stack[row] for name, stack in stacks.items()} for row, id_ in enumerate(ids)}
-
-
-def _folder(source: Path) -> tuple[dict[str, Any], list[Path]]:
-    """`<id>.npz`, `<id>.npy`, or `<tensor>/<id>.npy`."""
-    files = sorted(path for path in source.rglob("*.np[yz]") if path.is_file())
-    videos: dict[str, Any] = {}
-    for path in files:
-        named = path.parent == source or path.suffix == ".npz"
-        if named and path.stem in videos:
-            raise InputError(f"{source} has more than one file called '{path.stem}'")
-        if named:
-            videos[path.stem] = path
-        elif isinstance(videos.setdefault(path.stem, {}), Path):
-            raise InputError(f"{source} has '{path.stem}' both beside and in sub-folders")
-        else:
-            videos[path.stem][path.parent.relative_to(source).as_posix().replace("/", ".")] = path
-    return videos, files
+        require_size(source, [source], [npz_bytes(source)], out=out)  # all of it is in memory at once
+        return nullcontext((videos_of_file(read_npz(source), source), [source]))
+    if source.suffix.lower() in TORCH:
+        return nullcontext((videos_of_file(read_torch(source), source), [source]))
+    allowed = ", ".join([".npz", *TORCH, *sorted(HDF5)])
+    raise InputError(f"'{source}' is neither a folder nor a file of many videos ({allowed})", hint=SAVE_AS)
 
 
 def _usual_name(array: np.ndarray) -> str:
@@ -180,7 +169,8 @@ def _arrays(place: Any) -> dict[str, np.ndarray]:
     if isinstance(place, dict):
         return {name: each if isinstance(each, np.ndarray) else _array(each) for name, each in place.items()}
     if isinstance(place, Path):
-        return read_npz(place) if place.suffix == ".npz" else {"": _array(place)}
+        readers = {".npz": read_npz, **dict.fromkeys(TORCH, read_torch)}
+        return readers[place.suffix](place) if place.suffix in readers else {"": _array(place)}
     return {"": place} if isinstance(place, np.ndarray) else read_hdf5(place)
 
 

@@ -77,7 +77,8 @@ def import_and_show(source: Path, name: str, *, console: Console, **options: Any
     """`options` are those of `import_features`."""
     out = own_folder(name)
     manifest = import_features(source, out, **options)
-    console.say(f"{out}: {manifest['sizes']['videos']} videos, {manifest['sizes']['rows']} rows")
+    tensors = ", ".join(f"{name} {each['shape']} {each['dtype']}" for name, each in manifest["outputs"].items())
+    console.say(f"{out}: {manifest['sizes']['videos']} videos, {manifest['sizes']['rows']} rows of {tensors}")
     return {"store": str(out), **manifest["sizes"], "outputs": manifest["outputs"]}
 
 

@@ -19,6 +19,7 @@ from .lookup import entry as entry, fitting_options as fitting_options
 from .obtaining import fetch as fetch, import_files as import_files, import_own_file as import_own_file
 from .own import own_names as own_names, own_network as own_network
 from .proof import WeightsProof as WeightsProof, prove_tensors as prove_tensors
+from .reading import read_published as read_published
 from .registry import (
     NONE as NONE,
     RANDOM as RANDOM,

@@ -92,6 +92,9 @@ def test_csv_needs_its_mapping_and_its_columns(tmp_path):
     write_corpus(tmp_path)
     with pytest.raises(InputError, match=r"youtube_mapping.txt is missing"):
         load_msvd(tmp_path)
+    with pytest.raises(InputError, match=r"/video_corpus.csv: youtube_mapping.txt is missing") as caught:
+        load_msvd(tmp_path / "video_corpus.csv")  # no mapping is read beside a file that is given
+    assert "give their folder" in caught.value.hint
     (tmp_path / "youtube_mapping.txt").write_text(MAPPING)
     (tmp_path / "video_corpus.csv").write_text("VideoID,Start,End,Text\n")
     with pytest.raises(InputError, match="no column Language, Description; it has: VideoID, Start, End, Text"):

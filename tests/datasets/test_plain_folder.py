@@ -69,6 +69,19 @@ def as_json(folder):
     return path
 
 
+def with_words_for_splits_and_cells_of_a_spreadsheet(folder):
+    path = folder / "captions.csv"
+    path.write_text(CSV.replace("validate", "Validation").replace(",test", ",TEST,, "))
+    return path
+
+
+def as_json_with_lists(folder):
+    path = folder / "captions.json"
+    beach = {"video": "beach.mp4", "captions": [row["caption"] for row in ROWS[:2]], "split": "test"}
+    path.write_text(json.dumps([beach, *ROWS[2:]]))
+    return path
+
+
 @pytest.mark.parametrize(
     "write",
     [
@@ -76,7 +89,9 @@ def as_json(folder):
         as_csv_of_a_spreadsheet,
         as_unicode_text_of_a_spreadsheet,
         with_semicolons_and_folders_of_windows,
+        with_words_for_splits_and_cells_of_a_spreadsheet,
         as_json,
+        as_json_with_lists,
     ],
 )
 def test_both_formats_say_the_same(tmp_path, write):
@@ -94,15 +109,26 @@ def test_both_formats_say_the_same(tmp_path, write):
         ("video,caption\na,one, two, three\n", "line 2: more cells than columns:  two, three"),
         ('video,caption\na,"one\nb,two\n', "line 3: unexpected end of data"),
         ("video,caption\na,\nb,  \n", "none of its 2 lines has a caption"),
-        ("video,caption,split\na,one,dev\n", "'a' has the split 'dev'; allowed: train, validate, val, test"),
+        ("video,caption,split\na,one,dev\n", "the split 'dev'; allowed: train, validate, validation, val, test"),
         ("video,caption,split\na,one,test\na.mp4,two,train\n", r"in several splits \(1\): a"),
+        ('[{"video": "a"}]', r"0\.caption: Field required"),
+        ('[{"video": "a", "caption": [null]}]', r"0\.caption\.0: Input should be a valid string"),
+        ('{"beach.mp4": ["a dog", 3]}', r"beach\.mp4\.1: Input should be a valid string"),
+        ("[3]", r"0: Input should be an object"),
     ],
 )
 def test_a_wrong_table_is_told_in_words(tmp_path, text, message):
-    path = tmp_path / "captions.csv"
+    path = tmp_path / ("captions.json" if text[:1] in ("[", "{") else "captions.csv")
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         load_plain_folder(path)
+
+
+def test_json_of_names_and_their_sentences(tmp_path):
+    path = tmp_path / "captions.json"
+    path.write_text('{"beach.mp4": ["a dog runs", "a dog, and a man"], "hill": "a man climbs"}')
+
+    assert load_plain_folder(path).captions == {"beach": ["a dog runs", "a dog, and a man"], "hill": ["a man climbs"]}
 
 
 def test_another_encoding_is_told_with_what_to_do(tmp_path):
@@ -111,13 +137,6 @@ def test_another_encoding_is_told_with_what_to_do(tmp_path):
     with pytest.raises(InputError, match="byte 22 is 0xe9") as caught:
         load_plain_folder(path)
     assert "CSV UTF-8" in caught.value.hint
-
-
-def test_a_wrong_json_names_its_place(tmp_path):
-    path = tmp_path / "captions.json"
-    path.write_text('[{"video": "a"}]')
-    with pytest.raises(InputError, match=r"0\.caption: Field required"):
-        load_plain_folder(path)
 
 
 @pytest.fixture
@@ -136,6 +155,54 @@ def test_captions_without_splits_are_divided_by_themselves(clips, capsys):
 
     assert (dataset.name, dataset.annotations, dataset.subset) == ("folder", "captions.csv", Subset())
     assert "4 of 10 videos are in another split" in capsys.readouterr().out
+
+
+def test_names_that_do_not_fit_are_shown_from_both_sides(clips, capsys):
+    Path("captions.csv").write_text("video,caption\nClip0.mp4,a dog\nCLIP1.mp4,a cat\n")
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 3
+    told = capsys.readouterr().err
+
+    assert "captions without a video (2): Clip0, CLIP1; videos without captions (10): clip0, clip1" in told
+
+
+def test_a_table_among_the_videos_is_not_passed_over(clips, capsys):
+    Path("clips/captions.csv").write_text("video,caption\nclip0.mp4,a dog\n")
+    before = Path("params.yaml").read_text()
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 3
+
+    assert "--annotations clips/captions.csv" in capsys.readouterr().err
+    assert not Path("captions.csv").exists()
+    assert Path("params.yaml").read_text() == before
+
+
+def test_a_mistyped_table_is_not_written(clips, capsys):
+    assert main(["dataset", "use", "folder", "--videos", "clips", "--annotations", "captons.csv"]) == 3
+
+    assert "there is no captons.csv" in capsys.readouterr().err
+    assert not Path("captons.csv").exists()
+
+
+def test_what_a_desktop_leaves_in_a_folder_is_no_video(clips):
+    for name in ("Thumbs.db", "desktop.ini", "captions.xlsx", "own.run", ".DS_Store"):
+        (clips / "clips" / name).touch()
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 0
+
+    assert len(Path("captions.csv").read_text().splitlines()) == 11
+
+
+def test_captions_in_other_letters_are_told_before_anything_is_computed(clips, capsys):
+    """Words are of a-z: of Chinese nothing is left, of German some words fall apart."""
+    rows = ["clip0.mp4,ein Mädchen läuft", "clip1.mp4,a dog runs", "clip2.mp4,a café"]
+    Path("captions.csv").write_text("\n".join(["video,caption", *rows]))
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 0
+    told = "letters besides a-z end a word, in 2 of 3 captions: Mädchen becomes m dchen, läuft becomes l uft"
+    assert told in capsys.readouterr().out
+
+    Path("captions.csv").write_text("\n".join(["video,caption", *rows, "clip3.mp4,一个人在跑"]))
+    before = Path("params.yaml").read_text()
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 3
+    assert "videos whose captions have no word in a-z or 0-9 (1): clip3" in capsys.readouterr().err
+    assert Path("params.yaml").read_text() == before
 
 
 def test_without_captions_a_table_is_written_to_be_filled_in_and_the_graph_can_extract(clips, capsys):

@@ -69,6 +69,19 @@ def test_every_run_is_fitted_and_told_and_comments_stay(clips: Path, capsys: pyt
     assert len(Path("params.yaml").read_text().splitlines()) == len(text.splitlines()) + 6  # patience, and the subset
 
 
+def test_a_schedule_of_a_smaller_set_is_told_when_the_set_has_grown(
+    clips: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_table(each=3)
+    main(["dataset", "use", "folder", "--videos", "clips"])
+    assert "git diff" not in capsys.readouterr().out
+    write_table(each=2000)
+    assert main(["dataset", "use", "folder", "--videos", "clips"]) == 0
+
+    told = "train.mean_pool: batch_size 4 and epochs 134 are 268,000 steps of 8,000 captions"
+    assert told in capsys.readouterr().out
+
+
 def test_rare_words_are_kept_of_few_captions(clips: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_table(each=1)
     path = Path("params.yaml")

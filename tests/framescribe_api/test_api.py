@@ -108,6 +108,23 @@ def test_an_array_of_another_kind_is_refused(
         framescribe.extract(name, array, rate=rate)
 
 
+def test_what_is_no_video_is_refused_by_its_type(project: Path) -> None:
+    frames = torch.zeros(4, 8, 8, 3, dtype=torch.uint8)
+    run = framescribe.open_run("runs/soft_attention")
+
+    with pytest.raises(FramescribeError, match="the video is a Tensor; give the path of a file, or a numpy array"):
+        framescribe.extract("mobilenet_v2", frames)  # type: ignore[arg-type]
+    with pytest.raises(FramescribeError, match="the video is a ndarray; give the path of a file"):
+        run.caption(frames.numpy())  # type: ignore[arg-type]
+    with pytest.raises(FramescribeError, match="no video was given"):
+        run.caption_all([])
+
+
+def test_a_tokenizer_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(FramescribeError, match="tokenizer is 'words'; allowed: ptb, python, none"):
+        framescribe.score({"a": "a cat"}, {"a": ["a cat"]}, tokenizer="words")  # type: ignore[arg-type]
+
+
 def test_a_file_that_cannot_be_used_is_told(project: Path, tmp_path: Path) -> None:
     (tmp_path / "page.mp4").write_text("<html>not a video</html>")
 

@@ -7,15 +7,18 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from ruamel.yaml import YAML
 from torchvision.models import get_model
 
 from tests.clips import write_clip
-from tests.project_copy import Repository, copy_project
+from tests.journeys.test_experiment_table import DOCUMENTED, SCREEN
+from tests.project_copy import ROOT, Repository, copy_project
 
 pytestmark = pytest.mark.slow
 VIDEOS = [f"clip{number}" for number in range(9)]
@@ -170,13 +173,56 @@ def tried(captioned: Repository) -> Repository:
     return captioned
 
 
+def experiments(tried: Repository) -> dict[str, dict[str, str]]:
+    return {row["Experiment"]: row for row in csv.DictReader(tried.run("dvc", "exp", "show", "--csv").splitlines())}
+
+
 def test_experiments_leave_the_workspace_and_change_one_value(tried: Repository) -> None:
-    rows = {row["Experiment"]: row for row in csv.DictReader(tried.run("dvc", "exp", "show", "--csv").splitlines())}
+    rows = experiments(tried)
 
     assert rows["here"]["caption.beam"] == "1"
     assert rows["later"]["train.own.epochs"] == "2"
     assert rows["apart"]["extract.mine.sampling.count"] == "3"
     assert tried.run("git", "status", "--short") == ""
+
+
+def test_the_queue_works_in_the_background(tried: Repository) -> None:
+    before = tried.run("git", "rev-parse", "HEAD")
+    tried.run("dvc", "exp", "run", "--queue", "-S", "caption.beam=3", "--name", "behind")
+    tried.run("dvc", "queue", "start")
+    try:
+        while "behind" not in (status := tried.run("dvc", "queue", "status")) or re.search("Queued|Running", status):
+            time.sleep(2)
+    finally:
+        tried.run("dvc", "queue", "stop")
+    logged = tried.run("dvc", "queue", "logs", "behind")
+
+    assert re.search(r"behind .*Success", status)
+    assert "Running stage 'caption@own'" in logged
+    assert experiments(tried)["behind"]["caption.beam"] == "3"
+    assert tried.run("git", "status", "--short") == ""
+    assert tried.run("git", "rev-parse", "HEAD") == before
+
+
+def test_an_experiment_becomes_the_workspace(tried: Repository) -> None:
+    params = tried.folder / "params.yaml"
+    before = params.read_bytes()
+    tried.run("dvc", "exp", "apply", "later")
+    try:
+        assert YAML(typ="safe").load(params.read_text())["train"]["own"]["epochs"] == 2
+        assert tried.run("dvc", "repro").endswith(f"{UP_TO_DATE}\n")
+    finally:
+        tried.run("git", "checkout", "--quiet", "HEAD", ".")
+        tried.run("dvc", "checkout")
+    assert params.read_bytes() == before
+
+
+def test_the_documented_table_has_every_experiment_on_one_screen(tried: Repository) -> None:
+    (documented,) = DOCUMENTED.findall((ROOT / "docs/working-together.md").read_text())
+    table = tried.run("bash", "-c", documented).splitlines()
+
+    assert {"workspace", "here", "later", "apart"} <= {line.split()[0] for line in table}
+    assert max(map(len, table)) <= SCREEN
 
 
 def test_plots_are_compared(tried: Repository) -> None:

@@ -57,6 +57,22 @@ def test_a_folder_of_clips_gets_the_same_sentences_from_either(
     assert sentences[0] == sentences[1]
 
 
+def test_python_captions_by_the_file_too(trained: Path, elsewhere: Path, tmp_path: Path) -> None:
+    run = framescribe.open_run(trained / "exported/whole.run")
+    theirs = run.caption("clip.mp4")
+    ours = read_sealed_json(trained / "said.json", hint="")["predictions"]["green"]
+
+    assert (theirs.caption, theirs.log_prob) == (ours["caption"], ours["log_prob"])
+    assert Path.cwd() == elsewhere
+    with pytest.raises(framescribe.FramescribeError, match=r"there is no '.*/nosuch\.mp4'"):
+        run.caption("nosuch.mp4")
+    with pytest.raises(framescribe.FramescribeError, match="does not bring these weights"):
+        framescribe.open_run(trained / "exported/bare.run").caption("clip.mp4")
+    Path("foreign.run").write_bytes(b"foreign")
+    with pytest.raises(framescribe.FramescribeError, match=r"foreign\.run is no file that"):
+        framescribe.open_run("foreign.run")
+
+
 def test_a_transformer_is_carried_away_too(trained: Path, elsewhere: Path) -> None:
     run = ["--run", str(trained / "exported/words_at_once.run"), "--out", "said.json", "--quiet"]
     assert main(["caption", "clip.mp4", *run]) == 0

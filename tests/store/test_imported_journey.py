@@ -102,4 +102,4 @@ def test_a_shape_that_no_input_takes_is_told(project: Path, capsys: pytest.Captu
     capsys.readouterr()
 
     assert main(["train", "own"]) == 3
-    assert "no tensor of features/mine has a shape that 'appearance' takes" in capsys.readouterr().err
+    assert "'appearance' takes a vector per row, 'features' has [3, 16]" in capsys.readouterr().err
