@@ -28,10 +28,10 @@ def chosen_search(
         _candidates(params),
         cider_closeness(references) if params.utility == "cider" else bleu_closeness,
         vocabulary,
-        _nearest(params, references, training, own) if params.neighbours else None,
-        params.neighbours_weight,
-        params.neighbours_lend,
-        params.max_words,
+        judges=_nearest(params, references, training, own) if params.neighbours else None,
+        weight=params.neighbours_weight,
+        lend=params.neighbours_lend,
+        max_words=params.max_words,
     )
 
 
