@@ -10,7 +10,7 @@ from models.base import Captioner, State
 from pipeline.captioner import CaptionSearch, FeatureSource, SampleSearch, Search, beam_sentences
 from pipeline.captioning.closeness import bleu_closeness, cider_closeness
 from pipeline.captioning.consensus import Candidates, Consensus
-from pipeline.captioning.nearest_videos import NearestVideos, input_of
+from pipeline.captioning.nearest_videos import NearestVideos
 from pipeline.corpus import Vocabulary, read_corpus, tokenize
 from pipeline.params import Caption
 
@@ -38,7 +38,6 @@ def chosen_search(
 def _nearest(
     params: Caption, references: Mapping[str, Sequence[str]], training: FeatureSource, own: FeatureSource
 ) -> NearestVideos:
-    input_of(training, params.neighbours_by)
     by_words = params.neighbours_in == "words"
     return NearestVideos(training, own, params.neighbours_by, references, params.neighbours, by_words)
 

@@ -26,6 +26,9 @@ class NearestVideos:
     count: int
     by_words: bool = False
 
+    def __post_init__(self) -> None:
+        input_of(self.training, self.slot)
+
     def __call__(self, videos: Sequence[str]) -> dict[str, list[Sequence[str]]]:
         """Of every video the captions of each of its neighbours."""
         return {
@@ -34,7 +37,9 @@ class NearestVideos:
         }
 
     def neighbours(self, videos: Sequence[str]) -> list[list[str]]:
-        """The nearest first."""
+        """The nearest first; none where the store has no training video."""
+        if not self._known:
+            return [[] for _ in videos]
         likeness = self._likeness(videos)  # (N, M)
         own = torch.tensor([[one == other for other in self._known] for one in videos])
         ranks = likeness.masked_fill(own, -torch.inf).argsort(dim=1, descending=True, stable=True)  # (N, M)
@@ -75,7 +80,7 @@ class NearestVideos:
 
     def _batches(self, source: FeatureSource, videos: Sequence[str]) -> Iterator[Tensor]:
         name = input_of(source, self.slot)
-        for start in range(0, max(1, len(videos)), BATCH):
+        for start in range(0, len(videos), BATCH):
             values, mask = source.batch(videos[start : start + BATCH])[name]
             rows = values.flatten(2, -2).mean(2) if values.ndim > 3 else values  # (B, L, C)
             yield (rows * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)

@@ -102,3 +102,5 @@ def test_a_video_without_rows_or_without_shared_words_does_no_harm(misleading: F
     near = NearestVideos(misleading, misleading, "appearance", {"v1": ["one"], "v2": ["two"]}, 2, by_words=True)
 
     assert near.neighbours(["v5", "v1"]) == [["v1", "v2"], ["v2"]]
+    nobody = NearestVideos(misleading, misleading, "appearance", {"elsewhere": ["one"]}, 2, by_words=True)
+    assert nobody.neighbours(["v5"]) == [[]]
