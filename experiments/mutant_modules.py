@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 STORE = "tests/store/test_recorded_bytes.py tests/store/test_format.py tests/store/test_tensors.py"
-FORWARD = "tests/extraction/test_batching.py tests/core/test_ahead.py"
+FORWARD = "tests/extraction/test_batching.py tests/decoding/test_ahead.py"
 
 TESTS = {  # module -> files and folders of tests, in the order in which they run
     "pipeline/core/atomic.py": "tests/core/test_unfinished.py tests/core/test_atomic.py",

@@ -1,5 +1,4 @@
 from . import atomic as atomic
-from .ahead import prefetch as prefetch
 from .archives import UNREADABLE as UNREADABLE
 from .arguments import CommandParser as CommandParser, add_actions as add_actions
 from .atomic import (

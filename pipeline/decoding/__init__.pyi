@@ -1,4 +1,5 @@
 from . import decode as decode
+from .ahead import prefetch as prefetch
 from .contact_sheet import show_frames as show_frames
 from .decode import decode_videos as decode_videos
 from .decode_cache import examined as examined

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar
 
-from pipeline.core import prefetch
+from pipeline.decoding.ahead import prefetch
 
 TOGETHER = 4  # of small frames that are handed over at once, for few are still in the nearest memory when they are read
 WAITING = 2  # hand-overs, so that neither thread waits for the other to wake

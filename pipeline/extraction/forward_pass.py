@@ -17,7 +17,8 @@ import numpy as np
 import torch
 
 from extractors.base import Extractor
-from pipeline.core import MissingToolError, prefetch
+from pipeline.core import MissingToolError
+from pipeline.decoding import prefetch
 from pipeline.extraction import sampling
 from pipeline.extraction.device import Device, Found, device_of, on_gpu
 from pipeline.extraction.fingerprint import BATCH, CLIP_BATCH, GPU_TIMES

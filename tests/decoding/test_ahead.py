@@ -11,7 +11,7 @@ from contextlib import closing
 import torch
 from hypothesis import given, strategies as st
 
-from pipeline.core.ahead import COMPANY_SECONDS, prefetch
+from pipeline.decoding.ahead import COMPANY_SECONDS, prefetch
 
 
 def threads() -> list[str]:
