@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pipeline.core import MissingToolError
 
 if TYPE_CHECKING:
-    from pipeline.training.trainer import Epoch
+    from pipeline.training.history import Epoch
 
 FOLDER = Path("logs/live")  # RUN/VIEWER below it
 CURVES = ("train_loss", "val_cider", "reward")

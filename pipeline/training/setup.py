@@ -37,10 +37,11 @@ from pipeline.core import (
 from pipeline.corpus import Vocabulary, read_corpus, read_vocabulary
 from pipeline.params import Train
 from pipeline.runs import read_record
+from pipeline.training.history import History, curves_csv
 from pipeline.training.initialisation import initialise, use_word_vectors
 from pipeline.training.progress import AGAIN
 from pipeline.training.regularisation import require_slots
-from pipeline.training.trainer import History, Trainer, curves_csv
+from pipeline.training.trainer import Trainer
 
 # Whose sources decide what training does, as in dvc.yaml: half a run by other code must not be resumed.
 CODE = (

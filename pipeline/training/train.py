@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from pipeline.core import Changes, Console, Executor, UsageError, no_changes, unchanged, write_text
 from pipeline.params import Train, load_params, params_in_use, pick
 from pipeline.store import FEATURES, MANIFEST
+from pipeline.training.history import curves_csv
 from pipeline.training.live_curves import live_curves
 from pipeline.training.setup import prepare, publish_run
-from pipeline.training.trainer import curves_csv
 
 RUNS = Path("runs")
 FEW_STEPS = 100  # of 16, on the clips of docs/datasets.md, nothing was learnt; of 360, sentences

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -37,74 +36,13 @@ from pipeline.training.batch_parts import cut_in_parts, note_rows
 from pipeline.training.data_parallel import DataParallel
 from pipeline.training.divergence import naming_step, require_finite_update, require_finite_weights
 from pipeline.training.epoch_progress import told_within
+from pipeline.training.history import Epoch, History, PartialEpoch, UpdateResult
 from pipeline.training.progress import AGAIN, drop_damaged_progress, load_progress, read_progress, save_progress
 from pipeline.training.replica import Judge, Replica
 from pipeline.training.rewards import Rewards
 from pipeline.training.schedules import make_optimizer, own_words_at, rate_at, set_rate
 from pipeline.training.self_critical import judge_captions
 from pipeline.training.weight_average import averaged_weights, update_average
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """A line of the learning curve."""
-
-    epoch: int
-    train_loss: float  # mean over the captions
-    val_cider: float  # CIDEr-D of greedy decoding
-    stage: int = 1
-    reward: float | None = None  # mean over the sampled captions, in self-critical training
-
-
-@dataclass
-class History:
-    epochs: list[Epoch] = field(default_factory=list)
-
-    @property
-    def best(self) -> Epoch:
-        """The last where none has a score: CIDEr-D of a single validation video is always 0, and chooses nothing."""
-        return self._highest if self._highest.val_cider else self.epochs[-1]
-
-    @property
-    def _highest(self) -> Epoch:
-        return max(self.epochs, key=lambda line: line.val_cider)  # the first of equals
-
-    def of(self, stage: int) -> History:
-        return History([line for line in self.epochs if line.stage == stage])
-
-    def exhausted(self, *, patience: int, limit: int) -> bool:
-        if not self.epochs:
-            return False
-        return len(self.epochs) >= limit or self.epochs[-1].epoch - self._highest.epoch >= patience
-
-
-class UpdateResult(NamedTuple):
-    """Loss and reward of one optimizer step."""
-
-    loss: float
-    reward: float | None
-
-
-@dataclass(frozen=True)
-class PartialEpoch:
-    """The sums of an unfinished epoch."""
-
-    stage: int = 0
-    steps: int = 0
-    captions: int = 0
-    loss: float = 0.0  # sums over the captions
-    reward: float | None = None
-
-    def plus(self, captions: int, result: UpdateResult) -> PartialEpoch:
-        reward = self.reward
-        if result.reward is not None:
-            reward = (reward or 0.0) + captions * result.reward
-        loss = self.loss + captions * result.loss
-        return PartialEpoch(self.stage, self.steps + 1, self.captions + captions, loss, reward)
-
-    def line(self, epoch: int, val_cider: float) -> Epoch:
-        reward = None if self.reward is None else self.reward / self.captions
-        return Epoch(epoch, self.loss / self.captions, val_cider, self.stage, reward)
 
 
 @dataclass(frozen=True)
@@ -305,13 +243,3 @@ def _seed(seed: int, epoch: int) -> int:
 def _note(line: Epoch) -> str:
     reward = "" if line.reward is None else f"  reward {line.reward:.3f}"
     return f"loss {line.train_loss:.3f}{reward}  val CIDEr-D {line.val_cider:.3f}"
-
-
-def curves_csv(history: History) -> str:
-    """A run without rewards has no column for them."""
-    rewarded = any(line.reward is not None for line in history.epochs)
-    rows = [["epoch", "train_loss", "val_cider", "stage", "reward"]]
-    for line in history.epochs:
-        reward = "" if line.reward is None else f"{line.reward:.6f}"
-        rows.append([f"{line.epoch}", f"{line.train_loss:.6f}", f"{line.val_cider:.6f}", f"{line.stage}", reward])
-    return "".join(",".join(row if rewarded else row[:-1]) + "\n" for row in rows)

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.core.errors import MissingToolError
+from pipeline.training.history import Epoch
 from pipeline.training.live_curves import CURVES, live_curves
-from pipeline.training.trainer import Epoch
 from tests.store.making import content
 from tests.training.test_trainer import make_project
 

@@ -27,8 +27,8 @@ from pipeline.params.train import Train
 from pipeline.store import VideoFeatures, open_store, write_store
 from pipeline.training.batch_parts import BatchPart, cut_in_parts
 from pipeline.training.data_parallel import in_shares
+from pipeline.training.history import History
 from pipeline.training.setup import prepare, publish_run
-from pipeline.training.trainer import History
 from tests.dying import wait_for_the_end
 from tests.models.test_captioners import build, every_model, features
 from tests.training.test_trainer import SETTINGS, make_project, project  # noqa: F401 - a fixture

@@ -21,8 +21,8 @@ from pipeline.corpus.corpus import Corpus, write_corpus
 from pipeline.corpus.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
 from pipeline.params.train import Slots, Train
 from pipeline.store import Failure, Rows, VideoFeatures, open_store, write_store
+from pipeline.training.history import Epoch, History
 from pipeline.training.setup import prepare, publish_run
-from pipeline.training.trainer import Epoch, History
 
 COLOURS = ("red", "green", "blue")
 SHAPES = ("ball", "cube")

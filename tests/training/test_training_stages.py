@@ -16,9 +16,10 @@ from pipeline.captioner.trained_run import open_run
 from pipeline.core.errors import UsageError
 from pipeline.params.train import Train
 from pipeline.training import trainer as trainer_module
+from pipeline.training.history import History, curves_csv
 from pipeline.training.rewards import Rewards
 from pipeline.training.setup import prepare, publish_run
-from pipeline.training.trainer import History, Trainer, curves_csv
+from pipeline.training.trainer import Trainer
 from tests.training.test_trainer import SETTINGS, project  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.usefixtures("project")

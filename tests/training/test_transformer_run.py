@@ -15,8 +15,8 @@ from pipeline.captioning.chosen_search import chosen_search
 from pipeline.corpus.corpus import read_corpus
 from pipeline.params.caption import Caption
 from pipeline.params.train import Train
+from pipeline.training.history import Epoch
 from pipeline.training.setup import prepare, publish_run
-from pipeline.training.trainer import Epoch
 from tests.training.test_trainer import SETTINGS, project, train
 
 __all__ = ["project"]  # a fixture
