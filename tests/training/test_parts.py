@@ -117,8 +117,9 @@ def test_killed_at_random_with_workers_that_come_and_go(
     numbers, killed = random.Random(seed), 0
     while not Path("runs/killed/run.json").is_file():
         process = started(numbers.choice([0, 1, 3]))
-        wait_for_training(project / "killed-cache", process)
-        time.sleep(numbers.uniform(0, 1.5))
+        for _ in range(numbers.randint(1, 4)):
+            wait_for_training(project / "killed-cache", process)
+        time.sleep(numbers.uniform(0, 0.05))
         children = psutil.Process(process.pid).children() if process.poll() is None else []
         process.send_signal(signal.SIGKILL)
         killed += process.wait() == -signal.SIGKILL
