@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from tests.browsers import patient, running_browser
+
 mkdocs_build = pytest.importorskip("mkdocs.commands.build", reason="mkdocs is not installed")
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(path.stem for path in ROOT.glob("docs/*.md"))
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video)\b[^>]*\bsrc=["']?\s*(?:https?:)?//|<link\b[^>]*\bhref=["']?\s*(?:https?:)?//"""
     r"""|url\(["']?\s*(?:https?:)?//|@import\s+["'](?:https?:)?//"""
@@ -114,11 +115,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def tab() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser.new_page(viewport={"width": 320, "height": 640})
-        browser.close()
+    with running_browser() as browser:
+        yield patient(browser.new_page(viewport={"width": 320, "height": 640}))
 
 
 BROKEN_KEYS = """[...document.querySelectorAll("td:first-child code")]
@@ -127,7 +125,6 @@ BROKEN_KEYS = """[...document.querySelectorAll("td:first-child code")]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
 def test_a_phone_reads_every_page_and_the_search_finds_a_word(address: str, tab: Any) -> None:
     asked: list[str] = []
     tab.on("request", lambda request: asked.append(request.url))

@@ -34,6 +34,7 @@ const show = (job) => {
   find("took").textContent = `(${draw.seconds(job.stages.reduce((sum, stage) => sum + (stage.seconds || 0), 0))})`;
   if (state !== said) find("state").textContent = said = state;  // a screen reader reads every change
   find("stages").replaceChildren(...job.stages.map((stage) => row(stage, job.runs.length > 1)));
+  if (!going && document.activeElement === find("cancel")) find("state").focus();  // it goes, whoever sees the end first
   find("cancel").hidden = !going;
   return going;
 };

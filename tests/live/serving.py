@@ -105,7 +105,7 @@ def serving(root: Path, *options: str, program: Sequence[str] = PROGRAM, **envir
         served = Served(process, found[1])
         yield served
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        process.wait(120)
     finally:
         process.kill()
         process.wait()
@@ -178,7 +178,13 @@ def go_on(process: int) -> None:
 def _hold(served: Served) -> int:
     """Only a process that is itself by now: one that is being forked would stop the server with it."""
     for child, parent in _parents().items():
-        if parent == served.process.pid and b"job_child" in Path(f"/proc/{child}/cmdline").read_bytes():
+        if parent == served.process.pid and b"job_child" in _command(child):
             os.kill(child, signal.SIGSTOP)
             return child
     return 0
+
+
+def _command(process: int) -> bytes:
+    with suppress(OSError):  # it ended meanwhile
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    return b""

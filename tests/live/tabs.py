@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.browsers import patient
 from tests.live.serving import Served
 
 DONE = "html[data-ready=done]"
-WAIT = 120_000  # milliseconds that a busy machine may take
 
 
 def entered_state(browser: Any, server: Served) -> dict[str, Any]:
     """What the browser keeps after the link was opened once."""
-    context = browser.new_context()
+    context = patient(browser.new_context())
     tab = context.new_page()
     tab.goto(server.link)
     tab.wait_for_url("**/caption")
@@ -24,15 +24,14 @@ def entered_state(browser: Any, server: Served) -> dict[str, Any]:
 
 class Tab:
     def __init__(self, browser: Any, server: Served, entered: dict[str, Any], **options: Any) -> None:
-        self.context = browser.new_context(
-            storage_state=entered, **{"viewport": {"width": 1100, "height": 800}} | options
+        self.context = patient(
+            browser.new_context(storage_state=entered, **{"viewport": {"width": 1100, "height": 800}} | options)
         )
         self.server = server
         self.complaints: list[str] = []
 
     def __enter__(self) -> Any:
         tab = self.context.new_page()
-        tab.set_default_timeout(WAIT)
         tab.on("console", lambda message: self.complaints.append(message.text))
         tab.on("pageerror", lambda error: self.complaints.append(str(error)))
         tab.on("dialog", lambda dialog: self.complaints.append(dialog.message))

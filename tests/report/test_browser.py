@@ -16,11 +16,8 @@ from pipeline.core.console import Console
 from pipeline.core.sealed_file import write_sealed_json
 from pipeline.params.report import Report
 from pipeline.report import report
+from tests.browsers import patient, running_browser
 from tests.report.conftest import attention, build_project
-
-pytest.importorskip("playwright", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MANY = 3000
@@ -81,12 +78,8 @@ def _multiply(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with running_browser() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
@@ -109,7 +102,7 @@ def _is_local(url: str) -> bool:
 
 
 def open_page(tab: Any, path: Path) -> None:
-    tab.goto(path.as_uri())
+    patient(tab).goto(path.as_uri())
     tab.wait_for_selector("html[data-ready]", state="attached")
     settled(tab)
 

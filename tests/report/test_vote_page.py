@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from pipeline.cli import main
 from pipeline.core.sealed_file import write_sealed_json
 from pipeline.evaluation.ballot import VoteKey, draw_ballot, read_key
 from pipeline.report import vote_page
+from tests.browsers import patient, running_browser
 from tests.report.conftest import build_project
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 RUNS = ("walrus_net", "pelican_net")
 EVIL = "</script><img src=x onerror=alert(1)> “ü”"
@@ -48,13 +46,8 @@ def key(project: Path) -> VoteKey:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no chromium on PATH")
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with running_browser() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
@@ -72,7 +65,7 @@ def context(browser: Any) -> Iterator[Any]:
 
 
 def opened(context: Any, project: Path) -> Any:
-    tab = context.new_page()
+    tab = patient(context.new_page())
     tab.goto((project / "vote.html").as_uri())
     tab.wait_for_selector("html[data-ready]", state="attached")
     return tab
