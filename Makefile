@@ -41,8 +41,8 @@ demo: setup ## make the demo set, run the whole graph on it, print scores and th
 test: setup ## the tests (under 12 minutes on 2 cores)
 	@$(BIN)/python -m pytest -m "not slow"
 
-test-all: setup ## every test, the slow ones too
-	@$(BIN)/python -m pytest
+test-all: setup ## every test, the slow ones too; properties are tried on new examples
+	@$(BIN)/python -m pytest --hypothesis-profile explore
 
 lint: setup ## ruff, ruff format, mypy
 	@ruff check .

@@ -34,7 +34,9 @@ def test_all_frames_equal_bare_pyav(name: str, clip: Clip, row_of: RowOf) -> Non
 
 
 @pytest.mark.parametrize("name", UNTURNED)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_random_index_lists_with_both_backends(name: str, clip: Clip, row_of: RowOf, data: st.DataObject) -> None:
     row = row_of(clip(name))

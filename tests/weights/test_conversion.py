@@ -41,7 +41,9 @@ def test_two_conversions_have_the_same_bytes(toy: bytes, tmp_path: Path) -> None
     assert weights.import_bytes("toy", toy, folder=tmp_path / "two").read_bytes() == first
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=25, deadline=None
+)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_is_refused_before_the_file_is_read(toy: bytes, tmp_path: Path, place: float, bit: int) -> None:
     flipped = bytearray(toy)
@@ -68,7 +70,9 @@ def test_no_layout_gets_in_flipped_or_cut(
     assert weights.status("toy", folder=tmp_path) == "missing"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40, deadline=None
+)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_bit_that_flips_after_conversion_is_found(toy: bytes, tmp_path: Path, place: float, bit: int) -> None:
     path = weights.import_bytes("toy", toy, folder=tmp_path)
