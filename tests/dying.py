@@ -8,6 +8,14 @@ from contextlib import suppress
 import psutil
 
 
+def runs(process: psutil.Process) -> bool:
+    """It may end between being listed and being asked."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def wait_for_the_end(process: int) -> None:
     """A zombie, which whoever inherited it has not collected yet, is gone."""
     with suppress(psutil.NoSuchProcess):

@@ -54,7 +54,7 @@ def workers() -> Workers:
     """An executor on this machine: `workers(2, attempts=3)`."""
 
     def make(count: int, **settings: Any) -> DaskExecutor:
-        quick = {"dashboard": None, "videos_per_task": 2, "wait": 60.0, **settings}
+        quick = {"dashboard": None, "videos_per_task": 2, "wait": 300.0, **settings}
         return DaskExecutor(Node(kind="node", workers=count, device="cpu", **quick), QUIET)
 
     return make

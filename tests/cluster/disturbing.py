@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.dying import runs
 from tests.store.making import content, extracted
 from workflows.cluster.executor import DaskExecutor
 
@@ -33,9 +34,15 @@ class Disturbed:
 
 def worker_processes() -> list[psutil.Process]:
     """All that were forked from the warm process."""
-    family = [each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
-    forked = [each for each in family if "multiprocessing.forkserver" in " ".join(each.cmdline())]
+    family = [each for each in psutil.Process().children(recursive=True) if runs(each)]
+    forked = [each for each in family if "multiprocessing.forkserver" in " ".join(_command(each))]
     return [each for each in forked if each.ppid() in {other.pid for other in forked}]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+        return list(process.cmdline())
+    return []
 
 
 def cached() -> dict[str, int]:

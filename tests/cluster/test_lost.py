@@ -20,6 +20,7 @@ from tests.cluster.disturbing import Disturbed, cached, undisturbed
 from tests.cluster.holding import ENOUGH, HOLD
 from tests.cluster.site import Site
 from tests.cluster.tasks import Troublesome
+from tests.dying import runs
 from tests.store.making import TOY, extracted, index_of, write_clips
 
 ROOT = Path(__file__).parents[2]
@@ -99,7 +100,7 @@ def test_a_client_that_is_ended(send: Callable[[int, int], None], number: int, c
         client.wait()
     assert len(family) >= 2
     assert "Traceback" not in Path("said").read_text()
-    until(lambda: not [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE])
+    until(lambda: not any(map(runs, family)))
     kept = cached()
     assert ENOUGH <= len(kept) < 24
     assert not Path("features/toy").exists()

@@ -22,6 +22,7 @@ from pipeline.core.errors import InputError, UsageError
 from pipeline.core.seen_commands import read_commands
 from tests.cluster.conftest import QUIET, Workers
 from tests.cluster.sockets import listeners
+from tests.dying import runs
 from workflows.cluster.certificates import ROLES, make_certificates
 from workflows.cluster.executor import DaskExecutor
 from workflows.cluster.start import security_of
@@ -43,7 +44,7 @@ def test_nothing_listens_outside_loopback(workers: Workers, tmp_path: Path) -> N
     (seen,) = read_commands(tmp_path)
     assert seen.links["dask dashboard"].startswith("http://127.0.0.1:")
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    found = listeners(each.pid for each in family if each.status() != psutil.STATUS_ZOMBIE)
+    found = listeners(each.pid for each in family if runs(each))
     assert len(found) >= LISTENERS
     assert [place for place in found if not ip_address(place[0]).is_loopback] == []
     assert sorted(results) == ["2", "3"]

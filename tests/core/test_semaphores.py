@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from pipeline.core.semaphores import SHARED
+from tests.dying import runs
 from tests.store.making import TOY, index_of, write_clips
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +79,7 @@ def test_a_group_that_was_killed(options: list[str], tmp_path: Path) -> None:
     until(has_workers)
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
-    until(lambda: not [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE])
+    until(lambda: not any(map(runs, family)))
 
     # multiprocessing's own sweeper died with them; any command sweeps, a test beside this one may have been faster
     subprocess.run(command("weights", "list", "--quiet"), cwd=tmp_path, env=environment, check=True)

@@ -39,7 +39,7 @@ def checksum(row: VideoRow) -> tuple[int, int]:
 
 
 def provoke(operation: str, path: str) -> tuple[int, str]:
-    child = guard.Guard(limits=Limits(stall=2.0), program=ROGUE)
+    child = guard.Guard(limits=Limits(stall=2.0 if operation == "hang" else 60.0), program=ROGUE)
     try:
         list(child.request(operation, path=path))
     except DecodeError as error:

@@ -20,6 +20,11 @@ GOLDEN_REFERENCES = {
 GOLDEN_HYPOTHESES = {"1": "a man is playing a guitar", "2": "a woman is cutting a tomato", "3": "a dog is running"}
 
 
+def patience(script: str) -> float:
+    """Seconds: few for a program that never answers, many for one that does, as a busy machine starts it late."""
+    return 1.0 if "sleep" in script else 60.0
+
+
 @pytest.fixture(scope="session")
 def java() -> JavaRuntime:
     return find_java()

@@ -19,7 +19,7 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
-def process(path: Path, *, timeout: float = 20.0) -> JavaProcess:
+def process(path: Path, *, timeout: float = 120.0) -> JavaProcess:
     return JavaProcess([str(path)], name="the program", timeout=timeout)
 
 
@@ -99,8 +99,9 @@ def test_questions_and_answers_larger_than_a_pipe(tmp_path: Path) -> None:
 def test_a_hung_program_dies_with_its_children(tmp_path: Path) -> None:
     program = script(tmp_path / "program", f"sleep 600 &\necho $! > {tmp_path}/child\necho ready\nwait")
 
-    with process(program, timeout=1.0) as hung:
+    with process(program, timeout=60.0) as hung:
         assert hung.answer() == "ready"
+        hung._timeout = 1.0
         hung.ask(["x" * 1_000_000])  # nobody reads it: the writer is stuck too
         with pytest.raises(JavaError, match=r"the program did not answer within 1 s"):
             hung.answer()

@@ -16,7 +16,7 @@ from pipeline.metrics.java import JavaError, JavaRuntime
 from pipeline.metrics.meteor import WORTH, Meteor, meteor_process, processes_worth
 from pipeline.training.rewards import Rewards
 
-from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
+from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava, patience
 
 STATISTICS = " ".join(["1.0"] * 23)
 
@@ -98,7 +98,7 @@ def test_killed_in_the_middle(java: JavaRuntime) -> None:
 )
 def test_a_process_that_misbehaves_is_named_and_gone(fake_java: FakeJava, script: str, message: str) -> None:
     with (
-        meteor_process(java=fake_java(script), timeout=1.0) as meteor,
+        meteor_process(java=fake_java(script), timeout=patience(script)) as meteor,
         pytest.raises(JavaError, match=message),
     ):
         meteor.score(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES)
@@ -144,7 +144,7 @@ def test_several_processes_answer_in_the_order_of_the_videos(fake_java: FakeJava
     hypotheses = {f"v{n}": str(n) for n in range(11)}
     references = {video: ["one", "two"] for video in hypotheses}
 
-    with meteor_process(java=fake_java(ECHO), processes=3, timeout=20.0) as meteor:
+    with meteor_process(java=fake_java(ECHO), processes=3, timeout=120.0) as meteor:
         assert len({process.pid for process in meteor.processes}) == 3
         corpus, each = meteor.score(hypotheses, references)
 

@@ -18,7 +18,7 @@ from pipeline.evaluation.spice import JAR, KINDS, MODELS, VARIABLE, score_spice,
 from pipeline.evaluation.toolkit import MetricSettings, Toolkit, open_toolkit
 from pipeline.metrics.java import JavaError, JavaRuntime
 
-from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava
+from .conftest import GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, FakeJava, patience
 
 NOTHING = {"f": None, "pr": 0.0, "re": 0.0}
 
@@ -123,7 +123,9 @@ def test_slices_of_the_videos_give_the_scores_of_all(
 )
 def test_a_process_that_misbehaves(fake_java: FakeJava, folder: Path, script: str, message: str) -> None:
     with pytest.raises(JavaError, match=message):
-        score_spice(GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, java=fake_java(script), folder=folder, timeout=1.0)
+        score_spice(
+            GOLDEN_HYPOTHESES, GOLDEN_REFERENCES, java=fake_java(script), folder=folder, timeout=patience(script)
+        )
 
 
 @pytest.mark.parametrize("answers", [ANSWERS[:2], [{"image_id": "1"}], {"no": "list"}, "rubbish"])

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from pipeline.evaluation.tokenizer import PUNCTUATION, tokenize
 from pipeline.metrics.java import JavaError, JavaRuntime, find_java
 
-from .conftest import FakeJava
+from .conftest import FakeJava, patience
 
 CASES = {
     'A man, "running" FAST!': "a man running fast",
@@ -59,4 +59,4 @@ def test_a_lone_surrogate_from_json_is_no_crash(java: JavaRuntime) -> None:
 )
 def test_a_tokeniser_that_misbehaves(fake_java: FakeJava, script: str, message: str) -> None:
     with pytest.raises(JavaError, match=message):
-        tokenize(["one", "two"], java=fake_java(script), timeout=1.0)
+        tokenize(["one", "two"], java=fake_java(script), timeout=patience(script))

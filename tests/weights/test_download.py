@@ -77,7 +77,7 @@ def test_a_part_longer_than_the_file_is_thrown_away(tmp_path: Path) -> None:
 def test_a_stalled_transfer_is_given_up_and_goes_on(tmp_path: Path) -> None:
     behaviour = Behaviour(DATA, stall=True)
 
-    assert fetched(behaviour, tmp_path, timeout=0.5) == DATA
+    assert fetched(behaviour, tmp_path, timeout=2.0) == DATA
     assert behaviour.asked == [None, "bytes=150000-"]
 
 
