@@ -8,9 +8,10 @@ from typing import Any
 
 from pipeline.core import Console, InputError
 from pipeline.corpus import told_subset
+from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.kept_words import require_words, told_cut
 from pipeline.datasets.loading import load_annotations
-from pipeline.datasets.matching import match_videos, require_match
+from pipeline.datasets.matching import Match, match_videos, require_match
 from pipeline.datasets.plain_folder import FILL_IN, TABLE, has_captions, write_empty_table
 from pipeline.datasets.small_set import fit_settings, outgrown
 from pipeline.datasets.subset import fill_empty_splits, moved
@@ -70,6 +71,18 @@ def show_dataset(dataset: Dataset, console: Console) -> dict[str, Any]:
     return _checked(dataset, console)[0]
 
 
+def splits_in_use(dataset: Dataset, annotations: Annotations) -> Splits:
+    """As the assemble stage will divide the videos: of a subset those that have a file, with no split empty."""
+    if dataset.subset is None:
+        return annotations.splits
+    match = match_videos(annotations, find_videos(dataset.videos))
+    return fill_empty_splits(_with_file(annotations, match), dataset.subset)
+
+
+def _with_file(annotations: Annotations, match: Match) -> dict[str, list[str]]:
+    return {split: [id_ for id_ in ids if id_ in match.files] for split, ids in annotations.splits.items()}
+
+
 def _checked(dataset: Dataset, console: Console) -> tuple[dict[str, Any], list[int]]:
     """What is there, and how many captions each video has that would be trained on."""
     files = find_videos(dataset.videos)
@@ -77,7 +90,7 @@ def _checked(dataset: Dataset, console: Console) -> tuple[dict[str, Any], list[i
     match = match_videos(annotations, files)
     where = f"{dataset.annotations} and {dataset.videos}"
     require_match(match, annotations, dataset=dataset, where=where)
-    present = {split: [id_ for id_ in ids if id_ in match.files] for split, ids in annotations.splits.items()}
+    present = _with_file(annotations, match)
     counts = {split: {**count, "with_file": len(present[split])} for split, count in annotations.counts.items()}
     used = fill_empty_splits(present, dataset.subset) if dataset.subset else present
     if dataset.subset:

@@ -38,11 +38,12 @@ def check_dataset() -> list[Check]:
     if not files:
         return [absent(detail=f"no videos in {dataset.videos}", fix=fix)]
     try:
-        annotations = datasets.load_annotations(dataset)
+        divided = datasets.splits_in_use(dataset, datasets.load_annotations(dataset))
     except FramescribeError as error:
         return [absent(detail=error.message, fix=error.hint or fix)]
-    splits = ", ".join(f"{len(videos)} {split}" for split, videos in annotations.splits.items())
-    return [Check(name=name, state="ok", detail=f"{files} files in {dataset.videos}; {splits}")]
+    splits = ", ".join(f"{len(videos)} {split}" for split, videos in divided.items())
+    filled = " (a subset: empty splits take from the others)" if dataset.subset else ""
+    return [Check(name=name, state="ok", detail=f"{files} files in {dataset.videos}; {splits}{filled}")]
 
 
 def _count_videos(folder: Path) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,15 @@ def evaluate_runs(
     baseline = {"most frequent caption": found[names[0]]["most_frequent_caption"]}
     show_scores(console, columns | baseline, {name: found[name]["intervals"] for name in names})
     few = dict.fromkeys(told for name in names if (told := too_few(found[name]["videos"])))
-    for line in [*remarks, *few]:
-        console.say(line)
+    say_remarks(console, [*remarks, *few])
     return {name: found[name] for name in names}
+
+
+def say_remarks(console: Console, remarks: Iterable[str]) -> None:
+    """A line each: the record has the rest, and the doctor tells once what to do, not every evaluation."""
+    for remark in remarks:
+        line, _, rest = remark.partition("\n")
+        console.say(f"{line} (framescribe doctor says what to do)" if rest else line)
 
 
 def show_scores(

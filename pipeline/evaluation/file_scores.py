@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.core import Console, Executor, file_sha256, write_sealed_json
 from pipeline.evaluation.bootstrap import RESAMPLES, intervals, too_few
-from pipeline.evaluation.evaluate import show_scores
+from pipeline.evaluation.evaluate import say_remarks, show_scores
 from pipeline.evaluation.prediction_files import read_predictions
 from pipeline.evaluation.record import as_record, spice_means
 from pipeline.evaluation.references import References, read_references, same_videos
@@ -50,8 +50,7 @@ def evaluate_files(
     write_sealed_json(out, as_record(scores) | summary)
     show_scores(console, {predictions.name: scores.corpus}, {predictions.name: summary["intervals"]})
     few = too_few(facts["videos"])
-    for line in [*facts["remarks"], *([few] if few else [])]:
-        console.say(line)
+    say_remarks(console, [*facts["remarks"], *([few] if few else [])])
     console.say(f"{out}: {facts['videos']} videos, split {facts['split']}")
     return summary
 

@@ -153,6 +153,22 @@ def test_a_data_set_that_is_not_there_names_the_command_that_makes_it(folder: Pa
     assert "videos" in check.detail
 
 
+def test_a_subset_is_counted_as_it_will_be_divided(folder: Path) -> None:
+    """A plain folder's table names no splits; one of its lines has no file, and one file no line."""
+    (folder / "videos").mkdir()
+    for number in range(11):
+        (folder / f"videos/clip{number}.mp4").touch()
+    lines = [f"clip{number},a dog runs" for number in (*range(10), 77)]
+    (folder / "captions.csv").write_text("\n".join(["video,caption", *lines]))
+    section = "dataset: {name: folder, videos: videos, annotations: captions.csv, subset: {share: 0.2}}"
+    (folder / "params.yaml").write_text(f"{section}\nextract: {{}}\ntrain: {{}}\n")
+
+    (check,) = project.check_dataset()
+
+    assert check.state == "ok"
+    assert check.detail.startswith("11 files in videos; 6 train, 2 val, 2 test (a subset: ")
+
+
 def test_params_that_cannot_be_used_are_explained(folder: Path) -> None:
     (folder / "params.yaml").write_text(PARAMS.replace("WEIGHTS", "random") + "trian: {}\n")
 

@@ -164,8 +164,12 @@ def test_what_the_record_says(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert facts["split"] == "test"
     assert len(facts["files"]) == 2
     assert found["intervals"] == {}
-    assert "SPICE is left out" in " ".join(facts["remarks"])
+    (remark,) = facts["remarks"]
+    assert remark.startswith("SPICE is left out")
+    assert "FRAMESCRIBE_SPICE" in remark
     printed = capsys.readouterr().out
+    (told,) = [line for line in printed.splitlines() if "SPICE" in line]  # one line, each time
+    assert told == f"{remark.splitlines()[0]} (framescribe doctor says what to do)"
     assert "95 % interval" in printed
     assert "metrics.json: 3 videos, split test" in printed
     assert "nothing can be told from 3 videos; 20 are the fewest" in printed
