@@ -13,6 +13,13 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parent.parent
+# A machine may know no author, or sign what is committed
+AUTHOR = {
+    f"GIT_{role}_{name}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for name, value in (("NAME", "test"), ("EMAIL", "test@example.org"))
+}
+GIT = {**AUTHOR, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def copy_project(folder: Path) -> None:
@@ -38,14 +45,13 @@ class Repository:
 
     def start(self, *command: str) -> subprocess.Popen[str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = os.environ | {"PATH": path, "PYTHONPATH": str(self.folder)}
+        environment = os.environ | GIT | {"PATH": path, "PYTHONPATH": str(self.folder)}
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=pipe, stderr=pipe, text=True)
 
     def commit(self) -> None:
         self.run("git", "add", "--all")
-        author = ("-c", "user.name=test", "-c", "user.email=test@example.org")
-        self.run("git", *author, "commit", "--quiet", "--message", "state")
+        self.run("git", "commit", "--quiet", "--message", "state")
 
     def write_params(self, params: dict[str, Any]) -> None:
         with (self.folder / "params.yaml").open("w") as stream:

@@ -55,7 +55,7 @@ def caption_own_videos(
 ) -> Captioned:
     """Videos and folders of them, captioned, shown and, with `out`, written as JSON."""
     within = console.without(str(settings.work))
-    captioned = _captioned([Path(each) for each in videos], Path("runs") / run, settings=settings, console=within)
+    captioned = _captioned(videos, Path("runs") / run, settings=settings, console=within)
     if out is not None:
         write_sealed_json(out, {"run": run, "predictions": without_attention(captioned.captions)})
     rows = [(printable(id_), f"{exp(each.log_prob):.3f}", each.caption) for id_, each in captioned.captions.items()]
@@ -77,7 +77,7 @@ def _tell_first_readings(run: str, captions: Mapping[str, GeneratedCaption], con
         console.say(read_once(run))
 
 
-def _captioned(videos: Sequence[Path], run: Path, *, settings: AnyVideoSettings, console: Console) -> Captioned:
+def _captioned(videos: Sequence[str], run: Path, *, settings: AnyVideoSettings, console: Console) -> Captioned:
     """A caption for each video that can be used; the others with their reason."""
     record = read_record(run)
     require_extractable(record, run, extractors=settings.extractors)

@@ -17,6 +17,8 @@ from pipeline.cli import main
 from pipeline.core import read_sealed_json, write_sealed_json
 from pipeline.run_tools.carried_weights import weights_facts, why_not_packed
 
+from tests.remote.conftest import bucket, server, upload  # noqa: F401 - fixtures
+
 COMMAND = Path(sys.executable).with_name("framescribe")
 ROOT = Path(__file__).parents[2]
 
@@ -71,6 +73,30 @@ def test_python_captions_by_the_file_too(trained: Path, elsewhere: Path, tmp_pat
     Path("foreign.run").write_bytes(b"foreign")
     with pytest.raises(framescribe.FramescribeError, match=r"foreign\.run is no file that"):
         framescribe.open_run("foreign.run")
+
+
+def test_a_video_of_an_object_store(
+    trained: Path,
+    elsewhere: Path,
+    bucket: str,  # noqa: F811 - pytest's way
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Over a real socket: the command and Python say of its URL what they say of the clip, and leave no copy."""
+    upload(trained / "videos", f"{bucket}/clips")
+    run, url = trained / "exported/whole.run", f"{bucket}/clips/green.mp4"
+    ours = read_sealed_json(trained / "said.json", hint="")["predictions"]["green"]
+
+    assert main(["caption", url, "--run", str(run), "--out", "said.json", "--quiet"]) == 0
+    assert read_sealed_json(Path("said.json"), hint="")["predictions"] == {"green": ours}
+    theirs = framescribe.open_run(run).caption(url)
+    assert (theirs.caption, theirs.log_prob) == (ours["caption"], ours["log_prob"])
+    assert [path.name for path in elsewhere.rglob("*.mp4")] == ["clip.mp4"]
+
+    capsys.readouterr()
+    assert main(["caption", f"{bucket}/clips/nosuch.mp4", "--run", str(run)]) == 3
+    assert f"there is nothing at {bucket}/clips/nosuch.mp4" in capsys.readouterr().err
+    assert main(["caption", "https://example.org/clip.mp4", "--run", str(run)]) == 2
+    assert "https:// is no place that is known" in capsys.readouterr().err
 
 
 def test_a_transformer_is_carried_away_too(trained: Path, elsewhere: Path) -> None:

@@ -59,6 +59,7 @@ def test_a_state_inside_a_checkpoint_inside_another_is_found(
     assert import_it("file.ckpt") == 0
 
 
+@pytest.mark.usefixtures("state")
 def test_a_checkpoint_that_contains_itself_ends(capsys: pytest.CaptureFixture[str]) -> None:
     around: dict[str, Any] = {}
     around["model"] = around
