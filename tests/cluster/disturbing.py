@@ -45,6 +45,15 @@ def _command(process: psutil.Process) -> list[str]:
     return []
 
 
+def kill_one(numbers: random.Random, *, killed: list[int]) -> None:
+    """Of those that are alive: one that was killed may still be listed, and may be gone when it is asked."""
+    if victims := [each for each in worker_processes() if each.pid not in killed]:
+        victim = numbers.choice(victims)
+        with suppress(psutil.NoSuchProcess):
+            victim.kill()
+            killed.append(victim.pid)
+
+
 def cached() -> dict[str, int]:
     """Entries of the feature cache by inode, which an entry that is written again does not keep."""
     return {path.name: path.stat().st_ino for path in Path("cache/features").glob("??/*")}

@@ -21,7 +21,15 @@ from pipeline.index.video_index import read_index
 from pipeline.params.decode import Decode
 from tests.clips import write_absurd_length, write_late_start
 from tests.cluster.conftest import QUIET, Workers, journal
-from tests.cluster.disturbing import Disturbed, cached, killed_while_starting, undisturbed, worker_processes
+from tests.cluster.disturbing import (
+    Disturbed,
+    cached,
+    kill_one,
+    killed_while_starting,
+    undisturbed,
+    worker_processes,
+)
+from tests.dying import wait_for_the_end
 from tests.store.making import extracted, index_of, write_clips
 from workflows.cluster import respawn, scheduling
 
@@ -31,18 +39,16 @@ from workflows.cluster import respawn, scheduling
 def test_killed_workers_change_no_byte(kills: int, count: int, workers: Workers, tmp_path: Path) -> None:
     write_clips(tmp_path / "videos", count)
     index = index_of(tmp_path / "videos", tmp_path / "index")
-    numbers, left, before = random.Random(kills), [kills], dict[str, int]()
+    numbers, killed, before = random.Random(kills), list[int](), dict[str, int]()
 
     def kill(_: int) -> None:
         assert before.items() <= cached().items()
         before.update(cached())
-        victims = worker_processes()
-        if left[0] and victims:
-            left[0] -= 1
-            numbers.choice(victims).kill()
+        if len(killed) < kills:
+            kill_one(numbers, killed=killed)
 
     extracted(index, tmp_path / "store", executor=Disturbed(workers(2, videos_per_task=1, attempts=9), kill))
-    assert left == [0]
+    assert len(killed) == kills
     undisturbed(index, tmp_path)
 
 
@@ -56,10 +62,8 @@ def test_workers_killed_while_the_cluster_starts_and_later(
     numbers, later = random.Random(kills), list[int]()
 
     def kill(_: int) -> None:
-        victims = [each for each in worker_processes() if each.pid not in later]
-        if len(later) < kills and victims:
-            later.append(numbers.choice(victims).pid)
-            psutil.Process(later[-1]).kill()
+        if len(later) < kills:
+            kill_one(numbers, killed=later)
 
     executor = replace(workers(2, videos_per_task=1, attempts=9), console=Console())
     with killed_while_starting(kills) as killed:
@@ -109,7 +113,7 @@ def test_a_stopped_worker_holds_nothing_up(workers: Workers, clips: Path, tmp_pa
             stopped[0].suspend()
 
     extracted(index, tmp_path / "store", executor=Disturbed(workers(2, videos_per_task=1, patience=1.0), stop))
-    assert not stopped[0].is_running() or stopped[0].status() == psutil.STATUS_ZOMBIE
+    wait_for_the_end(stopped[0].pid)
     undisturbed(index, tmp_path)
 
 

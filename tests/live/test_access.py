@@ -154,6 +154,25 @@ def test_headers_that_drip_are_given_up(server: Served) -> None:
             assert time.monotonic() < last
 
 
+@pytest.mark.slow
+def test_whoever_goes_on_sending_what_was_refused_reads_why_and_is_closed(server: Served) -> None:
+    """Closed at once, the answer would be lost on its way: a client that still sends has not read it."""
+    host, port = server.host.split(":")
+    own = f"Host: {server.host}\r\nCookie: {server.cookie}\r\nOrigin: {server.address}\r\n"
+    with socket.create_connection((host, int(port)), timeout=60) as sending:
+        sending.sendall(f"POST /compare/vote/count HTTP/1.1\r\n{own}Content-Length: {10**15}\r\n\r\n".encode())
+        sending.sendall(bytes(100_000))
+        assert b" 413 " in sending.recv(4000)
+        with pytest.raises(ConnectionError):
+            send_for(120, sending)
+
+
+def send_for(seconds: float, connection: socket.socket) -> None:
+    last = time.monotonic() + seconds
+    while time.monotonic() < last:
+        connection.sendall(bytes(100_000))
+
+
 def is_open(connection: socket.socket) -> bool:
     """After a byte more, and a second for the answer."""
     try:

@@ -16,7 +16,6 @@ import framescribe
 from pipeline.cli import main
 from pipeline.core import read_sealed_json, write_sealed_json
 from pipeline.run_tools.carried_weights import weights_facts, why_not_packed
-
 from tests.remote.conftest import bucket, server, upload  # noqa: F401 - fixtures
 
 COMMAND = Path(sys.executable).with_name("framescribe")
