@@ -59,12 +59,13 @@ def command(*arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [["--workers", "2"], ["--profile", "node.yaml"]])
-def test_a_group_that_was_killed(options: list[str], tmp_path: Path) -> None:
+def test_a_group_that_was_killed(options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path / "cache"))
     write_clips(tmp_path / "videos", 4)
     index_of(tmp_path / "videos", tmp_path / "data/index")
     (tmp_path / "params.yaml").write_text(json.dumps(PARAMS))
     (tmp_path / "node.yaml").write_text(NODE)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "FRAMESCRIBE_CACHE": str(tmp_path / "cache")}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     run = subprocess.Popen(
         command("extract", "real", "--quiet", *options), cwd=tmp_path, env=environment, start_new_session=True
     )

@@ -43,7 +43,10 @@ MAPLESS = ("no map", "several tensors")  # what a network without `grid` says
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return clips_of_both_kinds(tmp_path_factory.mktemp("clips"))
+    folder = tmp_path_factory.mktemp("clips")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FRAMESCRIBE_CACHE", str(folder / "cache"))
+        return clips_of_both_kinds(folder)
 
 
 def params_of(name: str) -> Extract:

@@ -99,8 +99,9 @@ def test_a_network_without_weights_is_refused_where_none_was_asked_for() -> None
         extractor_of(entry(network="spynet"), device="cpu")
 
 
-def test_a_method_without_weights_says_so_in_its_fingerprint() -> None:
+def test_a_method_without_weights_says_so_in_its_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cv2", reason="the extra `flow` is not installed")
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path))
     assert weights_files("none") == []
     task = make_task("flow", entry(), weights_sha256="none", device="cpu")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,7 +131,10 @@ def test_a_family_resizes_as_it_is_told_and_says_so(family: str) -> None:
     assert len({each.shape for each in prepared.values()}) == 1
 
 
-def test_the_library_is_part_of_the_fingerprint_and_nothing_else_changes() -> None:
+def test_the_library_is_part_of_the_fingerprint_and_nothing_else_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FRAMESCRIBE_CACHE", str(tmp_path))
     usual, pil = (
         make_task("x", entry("frames", resize=resize), weights_sha256="", device="cpu").record
         for resize in ("published", "pil")

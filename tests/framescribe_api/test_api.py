@@ -261,6 +261,7 @@ def test_the_process_is_left_as_it_was(project: Path, capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.filterwarnings("ignore:lance is not fork-safe")  # where another test imported it before
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_the_blocks_of_the_page_run(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = blocks(ROOT / "docs/python.md", "python")

@@ -97,13 +97,13 @@ def test_a_guest_that_fails_costs_its_host_nothing(
             raise RuntimeError("no such kernel")
         return call(self, batch)
 
-    monkeypatch.setattr(family.Toy, "__call__", fails_with_one_output)
     others = {"guest": toy(outputs=["colour"]), "half": ENTRIES["half"]}
-    summary = stage("few", index, tmp_path / "stages", others=others)
+    with monkeypatch.context() as patch:
+        patch.setattr(family.Toy, "__call__", fails_with_one_output)
+        summary = stage("few", index, tmp_path / "stages", others=others)
 
     assert (summary["videos"], summary["failed"]) == (8, 0)
     assert 1 <= len(failed) <= 2  # once by each that was in flight; then it is not asked again
-    monkeypatch.undo()
     stage("few", index, tmp_path / "alone", others={})
     assert content(tmp_path / "stages/few") == content(tmp_path / "alone/few")
 
