@@ -25,7 +25,7 @@ def score(
     predictions: Mapping[str, str],
     references: Mapping[str, str | Sequence[str]],
     *,
-    tokenizer: Literal["ptb", "python", "none"] = "ptb",
+    tokenizer: Literal["ptb", "python", "unicode", "none"] = "ptb",
     meteor: bool = True,
     spice: bool = True,
     common: bool = False,

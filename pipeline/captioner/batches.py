@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from models.base import Features, Input, Modality
 from pipeline.core import InputError, printable
-from pipeline.corpus import PAD, Corpus, Vocabulary, tokenize
+from pipeline.corpus import PAD, Corpus, Vocabulary
 from pipeline.params import Slots
 from pipeline.store import Rows, Store, VideoFeatures, not_finite, open_store
 
@@ -177,7 +177,7 @@ class TrainingPairs:
 
 def training_pairs(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> TrainingPairs:
     pairs = [
-        (video_id, vocabulary.encode(tokenize(caption)[:max_words]))
+        (video_id, vocabulary.encode(corpus.cut(caption)[:max_words]))
         for video_id in corpus.splits["train"]
         for caption in corpus.captions[video_id]
     ]

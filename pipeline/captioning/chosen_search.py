@@ -11,7 +11,7 @@ from pipeline.captioner import CaptionSearch, FeatureSource, SampleSearch, Searc
 from pipeline.captioning.closeness import bleu_closeness, cider_closeness
 from pipeline.captioning.consensus import Candidates, Consensus
 from pipeline.captioning.nearest_videos import NearestVideos
-from pipeline.corpus import Vocabulary, read_corpus, tokenize
+from pipeline.corpus import Vocabulary, read_corpus
 from pipeline.params import Caption
 
 
@@ -44,8 +44,7 @@ def _nearest(
 
 def training_captions(captions: Path) -> dict[str, list[str]]:
     """Of the training split alone, as words."""
-    references = read_corpus(captions).references("train")
-    return {video: [" ".join(tokenize(text)) for text in texts] for video, texts in references.items()}
+    return read_corpus(captions).word_references("train")
 
 
 def _sampling(params: Caption) -> SampleSearch:

@@ -18,7 +18,7 @@ from models.base import Features
 from models.parts.embedding import VideoTextEmbedding, hardest_negative_loss
 from pipeline.captioner import CaptionBatch, FeatureBatches, TrainingPairs, training_pairs
 from pipeline.core import SILENT, Progress
-from pipeline.corpus import PAD, Corpus, Vocabulary, tokenize
+from pipeline.corpus import LATIN, PAD, Corpus, Vocabulary, Words, tokenize
 
 VIDEOS = 64  # read at a time
 SENTENCES = 256  # the same: each has 2,048 numbers for every word of the longest
@@ -52,6 +52,7 @@ class Reranker:
     source: FeatureBatches
     vocabulary: Vocabulary
     device: str = "cpu"
+    words: Words = LATIN
 
     def similarities(self, video_id: str, candidates: Sequence[str]) -> Tensor:
         self.model.eval()
@@ -79,7 +80,7 @@ class Reranker:
         return torch.cat([self.model.text(self._numbers(sentences[start : start + SENTENCES])) for start in starts])
 
     def _numbers(self, sentences: Sequence[str]) -> Tensor:
-        rows = [torch.tensor(self.vocabulary.encode(tokenize(sentence))) for sentence in sentences]
+        rows = [torch.tensor(self.vocabulary.encode(tokenize(sentence, self.words))) for sentence in sentences]
         return pad_sequence(rows, batch_first=True, padding_value=PAD).to(self.device)
 
 
@@ -101,7 +102,7 @@ def train_reranker(
     model = VideoTextEmbedding(
         vocabulary=len(vocabulary), sizes=sizes, word_size=settings.word_size, size=settings.size
     ).to(device)
-    reranker = Reranker(model, source, vocabulary, device)
+    reranker = Reranker(model, source, vocabulary, device, corpus.words)
     optimizer = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
     best, best_epoch, kept = -1.0, 0, model.state_dict()
     for epoch in range(1, settings.epochs + 1):

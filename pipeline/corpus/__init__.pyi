@@ -14,6 +14,6 @@ from .vocabulary import (
     Vocabulary as Vocabulary,
     count_words as count_words,
     read_vocabulary as read_vocabulary,
-    tokenize as tokenize,
     write_vocabulary as write_vocabulary,
 )
+from .words import LATIN as LATIN, Words as Words, tokenize as tokenize

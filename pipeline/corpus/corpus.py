@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from pipeline.core import DamageError, read_sealed_json, write_sealed_json
+from pipeline.corpus.words import LATIN, Words, tokenize
 
 FILE = "captions.json"
 AGAIN = "dvc repro --force assemble"
@@ -23,9 +24,17 @@ class Corpus:
     slices: dict[str, str] = field(default_factory=dict)  # video id -> label of a group that is scored apart
     categories: dict[str, str] = field(default_factory=dict)  # video id -> class of the whole video
     moved: dict[str, str] = field(default_factory=dict)  # video id -> the split that its annotations put it in
+    words: Words = LATIN  # what a word of its captions is
 
     def references(self, split: str) -> dict[str, list[str]]:
         return {video_id: self.captions[video_id] for video_id in self.splits[split]}
+
+    def cut(self, caption: str) -> list[str]:
+        return tokenize(caption, self.words)
+
+    def word_references(self, split: str) -> dict[str, list[str]]:
+        """The same as words with a space between each two."""
+        return {video: [" ".join(self.cut(text)) for text in texts] for video, texts in self.references(split).items()}
 
     def sentences(self, split: str) -> list[str]:
         """All captions of a split."""
@@ -39,7 +48,8 @@ def references_sha256(references: Mapping[str, Sequence[str]]) -> str:
 
 
 def write_corpus(folder: Path, corpus: Corpus) -> None:
-    written = {name: value for name, value in vars(corpus).items() if value or name != "moved"}
+    usual: tuple[tuple[str, object], ...] = (("moved", {}), ("words", LATIN))  # what is as ever is not written
+    written = {name: value for name, value in vars(corpus).items() if (name, value) not in usual}
     write_sealed_json(folder / FILE, written)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,19 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import DamageError, read_sealed_json, write_sealed_json
+from pipeline.corpus.words import LATIN, Words, tokenize
 
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 PAD, BOS, EOS, UNK = range(4)
 
 
-def tokenize(caption: str) -> list[str]:
-    """Lower-case words of letters, digits and apostrophes."""
-    return re.sub(r"[^a-z0-9' ]", " ", caption.lower()).split()
-
-
-def count_words(captions: Iterable[str]) -> dict[str, int]:
+def count_words(captions: Iterable[str], words: Words = LATIN) -> dict[str, int]:
     """Most frequent first, equal counts in alphabetical order."""
-    counts = Counter(word for caption in captions for word in tokenize(caption))
+    counts = Counter(word for caption in captions for word in tokenize(caption, words))
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
@@ -37,9 +32,9 @@ class Vocabulary:
             raise ValueError(f"a vocabulary begins with {SPECIALS} and names no word twice")
 
     @classmethod
-    def build(cls, training_captions: Iterable[str], *, min_count: int = 1) -> Vocabulary:
+    def build(cls, training_captions: Iterable[str], *, min_count: int = 1, words: Words = LATIN) -> Vocabulary:
         """The same captions give the same numbers."""
-        counts = count_words(training_captions)
+        counts = count_words(training_captions, words)
         return cls(words=(*SPECIALS, *(word for word, count in counts.items() if count >= min_count)))
 
     def __len__(self) -> int:

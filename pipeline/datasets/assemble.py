@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from pipeline.core import (
     unchanged,
     write_sealed_json,
 )
-from pipeline.corpus import Corpus, Vocabulary, tokenize, told_subset, write_corpus, write_vocabulary
+from pipeline.corpus import Corpus, Vocabulary, Words, tokenize, told_subset, write_corpus, write_vocabulary
 from pipeline.datasets.annotations import Annotations
 from pipeline.datasets.kept_words import require_words, told_cut
 from pipeline.datasets.loading import load_annotations
@@ -68,10 +67,10 @@ def _assembled(
     require_match(match, annotations, dataset=dataset, where=where)
     unusable = [id_ for ids in annotations.splits.values() for id_ in ids if match.files.get(id_) in bad]
     _allow_unusable(unusable, max_failed=max_failed, console=console)
-    corpus = _corpus(annotations, match, unusable=set(unusable), subset=dataset.subset)
-    if cut := told_cut(corpus.captions):
+    corpus = _corpus(annotations, match, unusable=set(unusable), subset=dataset.subset, words=params.words)
+    if cut := told_cut(corpus.captions, words=corpus.words):
         console.say(cut)
-    vocabulary = Vocabulary.build(corpus.sentences("train"), min_count=params.min_count)
+    vocabulary = Vocabulary.build(corpus.sentences("train"), min_count=params.min_count, words=corpus.words)
     statistics = _statistics(corpus, vocabulary, max_words=params.max_words) | {
         "captions_without_video": len(match.without_video),
         "videos_without_captions": len(match.without_captions),
@@ -121,7 +120,9 @@ def _allow_unusable(ids: list[str], *, max_failed: int, console: Console) -> Non
         console.say(f"left out, could not be decoded ({len(ids)}): {named(ids)}")
 
 
-def _corpus(annotations: Annotations, match: Match, *, unusable: set[str], subset: Subset | None) -> Corpus:
+def _corpus(
+    annotations: Annotations, match: Match, *, unusable: set[str], subset: Subset | None, words: Words
+) -> Corpus:
     """Only usable videos, under the ids of the index, with the sentences that have a word in them."""
 
     usable = {id_: file for id_, file in match.files.items() if id_ not in unusable}
@@ -130,14 +131,15 @@ def _corpus(annotations: Annotations, match: Match, *, unusable: set[str], subse
     if not (splits["train"] and splits["val"]):
         raise InputError("no train or no val video could be decoded", hint="look at quarantine.jsonl in the index")
     chosen = [id_ for ids in splits.values() for id_ in ids]
-    captions = {usable[id_]: [text for text in annotations.captions[id_] if tokenize(text)] for id_ in chosen}
-    require_words(captions)
+    captions = {usable[id_]: [text for text in annotations.captions[id_] if tokenize(text, words)] for id_ in chosen}
+    require_words(captions, words=words)
     return Corpus(
         splits={split: [usable[id_] for id_ in ids] for split, ids in splits.items()},
         captions=captions,
         slices={usable[id_]: annotations.slices[id_] for id_ in chosen if id_ in annotations.slices},
         categories={usable[id_]: annotations.categories[id_] for id_ in chosen if id_ in annotations.categories},
         moved={usable[id_]: split for id_, split in moved(own, splits).items()},
+        words=words,
     )
 
 
@@ -145,16 +147,16 @@ def _statistics(corpus: Corpus, vocabulary: Vocabulary, *, max_words: int) -> di
     return {
         "vocabulary": len(vocabulary),
         "splits": {
-            split: {"videos": len(corpus.splits[split]), **_of_captions(corpus.sentences(split), vocabulary, max_words)}
+            split: {"videos": len(corpus.splits[split]), **_of_captions(corpus, split, vocabulary, max_words)}
             for split in corpus.splits
         },
     }
 
 
-def _of_captions(captions: Iterable[str], vocabulary: Vocabulary, max_words: int) -> dict[str, float | int]:
+def _of_captions(corpus: Corpus, split: str, vocabulary: Vocabulary, max_words: int) -> dict[str, float | int]:
     words, lengths = Counter[str](), Counter[int]()  # each with how often there is one
-    for caption in captions:
-        sentence = tokenize(caption)
+    for caption in corpus.sentences(split):
+        sentence = corpus.cut(caption)
         words.update(sentence)
         lengths[len(sentence)] += 1
     running, count = words.total(), lengths.total()

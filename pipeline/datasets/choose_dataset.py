@@ -100,8 +100,9 @@ def _checked(dataset: Dataset, console: Console) -> tuple[dict[str, Any], list[i
     if dataset.subset:
         _say_subset(dataset.subset, present, used, console)
     captions = {id_: annotations.captions[id_] for ids in used.values() for id_ in ids}
-    require_words(captions)
-    if cut := told_cut(captions):
+    words = load_params().assemble.words
+    require_words(captions, words=words)
+    if cut := told_cut(captions, words=words):
         console.say(cut)
     trained_on = [len(annotations.captions[id_]) for id_ in used["train"]]
     return {"dataset": dataset.model_dump(), "files": len(files), "splits": counts}, trained_on

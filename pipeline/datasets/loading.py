@@ -22,7 +22,7 @@ LOADERS: dict[str, dict[str, Callable[[Path], Annotations]]] = {
     "demo": {"standard": partial(load_msrvtt, rule="file")},
     "msrvtt": {rule: partial(load_msrvtt, rule=rule) for rule in ("standard", "dualafr", "file")},
     "msvd": {"standard": load_msvd},
-    "vatex": {"standard": load_vatex},
+    "vatex": {"standard": load_vatex, "chinese": partial(load_vatex, chinese=True)},
     "mvad": {"standard": load_mvad},
     "folder": {"standard": load_plain_folder},
 }

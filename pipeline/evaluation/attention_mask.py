@@ -10,7 +10,7 @@ from typing import Any
 from models.parts.masking import attention_modules, masked
 from pipeline.captioner import Search, TrainedRun, caption_videos, open_run
 from pipeline.core import Console, InputError, Progress, UsageError, write_sealed_json
-from pipeline.corpus import Corpus, read_corpus, tokenize
+from pipeline.corpus import Corpus, read_corpus
 from pipeline.evaluation.scorer import CaptionScorer
 from pipeline.params import Caption, load_params, pick
 
@@ -58,7 +58,7 @@ class MaskedRun:
     def curves(self, *, ratios: Sequence[float] = RATIOS, progress: Progress) -> dict[str, Any]:
         """label -> metric -> its values at the ratios."""
         references = {
-            video: [" ".join(tokenize(caption)) for caption in self.corpus.captions[video]] for video in self.videos
+            video: [" ".join(self.corpus.cut(text)) for text in self.corpus.captions[video]] for video in self.videos
         }
         scorer = CaptionScorer(references)
         found: dict[str, dict[str, list[float]]] = {}

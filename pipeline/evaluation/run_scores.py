@@ -17,11 +17,12 @@ from pipeline.core import (
     InProcess,
     InputError,
     StageInputs,
+    UsageError,
     file_sha256,
     shares,
     write_sealed_json,
 )
-from pipeline.corpus import Corpus, read_corpus
+from pipeline.corpus import LATIN, Corpus, Words, read_corpus
 from pipeline.evaluation.bootstrap import intervals
 from pipeline.evaluation.record import as_record, slice_scores, spice_means
 from pipeline.evaluation.scorer import Scores
@@ -71,6 +72,7 @@ class ScoreRuns:
     def scored(self, names: Sequence[str], *, executor: Executor) -> Iterator[ScoredRun]:
         corpus, predictions = _read(names)
         hashes = {name: file_sha256(Path("predictions") / f"{name}.json") for name in names}
+        require_tokenizer(corpus.words, self.params.tokenizer)
         settings = MetricSettings(tokenizer=self.params.tokenizer, meteor=self.params.meteor, spice=self.params.spice)
         for split, sentences in predictions.values():
             check_ids(sentences, corpus.references(split))
@@ -87,6 +89,15 @@ class ScoreRuns:
                 numbers = _numbers(scores, beside, slices=corpus.slices, resamples=self.params.resamples)
                 self.inputs.require_unchanged()
                 yield _publish(name, numbers, as_record(scores, slices=corpus.slices) | record)
+
+
+def require_tokenizer(words: Words, tokenizer: str) -> None:
+    """The others take a Chinese sentence for one word, and its score says nothing."""
+    if words != LATIN and tokenizer != words:
+        raise UsageError(
+            f"assemble.words is '{words}', and evaluate.tokenizer is '{tokenizer}', which is for English",
+            hint=f"evaluate: {{tokenizer: {words}, meteor: false}} in params.yaml",
+        )
 
 
 def _read(names: Sequence[str]) -> tuple[Corpus, RunPredictions]:

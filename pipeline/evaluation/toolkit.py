@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pipeline.core import HERE, Executor, MissingToolError, UsageError, file_sha256
-from pipeline.corpus import references_sha256
+from pipeline.corpus import references_sha256, tokenize as words_of
 from pipeline.evaluation import python_tokenizer
 from pipeline.evaluation.spice import JAR, MODELS, spice_folder
 from pipeline.evaluation.tokenizer import tokenize
@@ -25,7 +25,7 @@ from pipeline.metrics import (
     processes_worth,
 )
 
-Tokenizer = Literal["ptb", "python", "none"]
+Tokenizer = Literal["ptb", "python", "unicode", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,11 @@ class MetricSettings:
     def __post_init__(self) -> None:
         if self.tokenizer not in (known := get_args(Tokenizer)):
             raise UsageError(f"tokenizer is {self.tokenizer!r}; allowed: {', '.join(known)}")
+        if self.tokenizer == "unicode" and self.meteor:
+            raise UsageError(
+                "METEOR knows English words alone, and the tokenizer is 'unicode'",
+                hint="evaluate.meteor: false in params.yaml, or --no-meteor",
+            )
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class Toolkit:
     def tokenize(self, captions: Sequence[str]) -> list[str]:
         if self.settings.tokenizer == "ptb" and self.java:
             return tokenize(captions, java=self.java)
+        if self.settings.tokenizer == "unicode":
+            return [" ".join(words_of(caption, "unicode")) for caption in captions]
         return python_tokenizer.tokenize(captions) if self.settings.tokenizer == "python" else list(captions)
 
     def tokenize_groups(self, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -96,7 +103,7 @@ def open_toolkit(
 
 
 def _spice(settings: MetricSettings) -> tuple[Path | None, tuple[str, ...]]:
-    if not settings.spice:
+    if not settings.spice or settings.tokenizer == "unicode":  # it parses English
         return None, ()
     try:
         return spice_folder(), ()
@@ -107,7 +114,7 @@ def _spice(settings: MetricSettings) -> tuple[Path | None, tuple[str, ...]]:
 def _java(settings: MetricSettings, *, spice: bool) -> JavaRuntime | None:
     if settings.meteor or spice or settings.tokenizer == "ptb":
         return find_java()
-    if settings.tokenizer == "none":
+    if settings.tokenizer in ("none", "unicode"):
         return None
     try:
         return find_java()  # not needed, but welcome: it says how far the Python tokeniser is off

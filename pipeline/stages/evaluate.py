@@ -28,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--references", type=Path, metavar="R", help="MSR-VTT, MSVD, VATEX or COCO, JSON or JSONL")
     files.add_argument("--split", help="of the references, when they name splits: score these videos only")
     files.add_argument("--common", action="store_true", help="score the videos that both files have")
-    files.add_argument("--tokenizer", choices=("ptb", "python", "none"), help="(default: ptb; python needs no Java)")
+    files.add_argument(
+        "--tokenizer", choices=("ptb", "python", "unicode", "none"), help="(default: ptb; python needs no Java)"
+    )
     files.add_argument("--no-meteor", action="store_true", help="leave METEOR out")
     files.add_argument("--no-spice", action="store_true", help="leave SPICE out, even when its jar and models are here")
     files.add_argument("--resamples", type=int, metavar="N", help="of the bootstrap (default: 1000; 0: no intervals)")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.corpus import EOS, SPECIALS, tokenize
+from pipeline.corpus import EOS, LATIN, SPECIALS, Words, tokenize
 from pipeline.metrics import (
     BleuScorer,
     CiderScorer,
@@ -32,9 +32,15 @@ class Rewards:
     """
 
     def __init__(
-        self, references: Mapping[str, Sequence[str]], weights: Mapping[Any, float], *, end_word: bool = False
+        self,
+        references: Mapping[str, Sequence[str]],
+        weights: Mapping[Any, float],
+        *,
+        end_word: bool = False,
+        words: Words = LATIN,
     ) -> None:
-        self._references = {id_: [" ".join(tokenize(text)) for text in texts] for id_, texts in references.items()}
+        cut = {id_: [" ".join(tokenize(text, words)) for text in texts] for id_, texts in references.items()}
+        self._references = cut
         self._weights = {name: weight for name, weight in weights.items() if weight}
         self._end = f" {SPECIALS[EOS]}" if end_word else ""
         index = NgramIndex({id_: [text + self._end for text in texts] for id_, texts in self._references.items()})

@@ -29,7 +29,7 @@ from pipeline.captioner import (
     training_pairs,
 )
 from pipeline.core import SILENT, Progress
-from pipeline.corpus import Corpus, Vocabulary, tokenize
+from pipeline.corpus import Corpus, Vocabulary
 from pipeline.metrics import CiderScorer
 from pipeline.params import Schedule, Train
 from pipeline.training.batch_parts import cut_in_parts, note_rows
@@ -206,7 +206,8 @@ class Trainer:
         return partial(judge_captions, rewards=rewards, vocabulary=self.vocabulary, max_words=self.max_words)
 
     def _rewards(self, stage: Schedule) -> Rewards:
-        return Rewards(self.corpus.references("train"), dict(stage.rewards), end_word=stage.end_word)
+        corpus = self.corpus
+        return Rewards(corpus.references("train"), dict(stage.rewards), end_word=stage.end_word, words=corpus.words)
 
     @cached_property
     def _pairs(self) -> TrainingPairs:
@@ -232,8 +233,7 @@ class Trainer:
     @cached_property
     def _scorer(self) -> CiderScorer:
         """Plain words instead of PTB tokens: no Java in the loop; only the choice of the best epoch rests on it."""
-        references = self.corpus.references("val")
-        return CiderScorer({id_: [" ".join(tokenize(text)) for text in texts] for id_, texts in references.items()})
+        return CiderScorer(self.corpus.word_references("val"))
 
 
 def _seed(seed: int, epoch: int) -> int:
