@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from pipeline.corpus import tokenize
 from pipeline.report.films import Film
 from pipeline.report.overlays import views
 from pipeline.report.results import HEADLINE, Captions, ReportedRun
@@ -73,9 +74,14 @@ def _rounded(value: float | None) -> float | None:
 
 def odd_words(caption: str, references: Sequence[str]) -> list[int]:
     """Places of the words that no reference has; without references there is nothing to tell."""
-    known = {_plain(word) for reference in references for word in reference.split()}
+    known = {_plain(word) for reference in references for word in _words_of(reference)}
     words = [_plain(word) for word in caption.split()]
     return [place for place, word in enumerate(words) if known and word and word not in known]
+
+
+def _words_of(reference: str) -> list[str]:
+    """What other alphabets put between words may be nothing."""
+    return reference.split() + ([] if reference.isascii() else tokenize(reference, "unicode"))
 
 
 def _plain(word: str) -> str:

@@ -55,7 +55,7 @@ def _here(dataset: Dataset, *, sources: Sources) -> Here:
         dataset=dataset,
         videos={split: len(ids) for split, ids in corpus.splits.items()},
         references={split: references_sha256(corpus.references(split)) for split in corpus.splits},
-        words=count_words(corpus.sentences("train")),
+        words=count_words(corpus.sentences("train"), corpus.words),
         weights=_hashes(sources.weights),
     )
 

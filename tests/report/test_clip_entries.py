@@ -61,6 +61,7 @@ def test_frames_are_spread_inside_the_video(frames: int, count: int) -> None:
 def test_words_of_no_reference_are_marked_whatever_their_case_and_punctuation() -> None:
     assert odd_words("A purple dog, barks .", ["a dog Barks"]) == [1]
     assert odd_words("a purple dog", []) == []
+    assert odd_words("一 个 紫 狗", ["一个狗。"]) == [2]
 
 
 def test_pictures_are_small_keep_their_shape_and_lie_side_by_side() -> None:
