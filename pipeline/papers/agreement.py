@@ -137,6 +137,11 @@ def found_min_count(vocabulary: Sequence[str], counts: Mapping[str, int], *, wan
     return wanted if most < wanted <= rarest else most + 1
 
 
+def found_words(vocabulary: Sequence[str]) -> str:
+    """Of English text both kinds of words are the same."""
+    return "latin" if all(word.isascii() for word in vocabulary) else "unicode"
+
+
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Dictionaries as dotted names."""
     for key, value in values.items():

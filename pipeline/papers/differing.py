@@ -18,6 +18,7 @@ from pipeline.papers.agreement import (
     found_section,
     found_store,
     found_train,
+    found_words,
     store_settings,
     train_settings,
     unknown,
@@ -135,8 +136,10 @@ def run_differences(recipe: Recipe, name: str, record: Mapping[str, Any], *, her
     if given is None:
         return [f"how it was trained {UNKNOWN}" if not record else f"made by another version: settings {UNKNOWN}"]
     assemble = {f"assemble.{key}": value for key, value in recipe.assemble.model_dump().items()}
-    count = found_min_count(record.get("vocabulary", []), here.words, wanted=recipe.assemble.min_count)
+    vocabulary = record.get("vocabulary", [])
+    count = found_min_count(vocabulary, here.words, wanted=recipe.assemble.min_count)
     found = {"assemble.min_count": count, "assemble.max_words": record.get("max_words", UNKNOWN)}
+    found["assemble.words"] = found_words(vocabulary)
     told = disagreements(train_settings(wanted), train_settings(given)) + disagreements(assemble, found)
     return told + _features(recipe, wanted, record, here=here)
 

@@ -121,7 +121,7 @@ def test_what_is_no_video_is_refused_by_its_type(project: Path) -> None:
 
 
 def test_a_tokenizer_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(FramescribeError, match="tokenizer is 'words'; allowed: ptb, python, none"):
+    with pytest.raises(FramescribeError, match="tokenizer is 'words'; allowed: ptb, python, unicode, none"):
         framescribe.score({"a": "a cat"}, {"a": ["a cat"]}, tokenizer="words")  # type: ignore[arg-type]
 
 

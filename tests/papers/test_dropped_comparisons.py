@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.corpus import SPECIALS
 from pipeline.papers import agreement, differing
 from pipeline.papers.agreement import Settings
 from pipeline.papers.differing import Made
@@ -94,8 +95,21 @@ def test_no_comparison_of_a_run_can_be_dropped_unnoticed(compared: Compared) -> 
         "baseline",  # below: alone it is no valid schedule
         "train videos",  # below
         "val videos",
+        "assemble.words",  # below
     }
     assert {kind_of(name) for name in compared.names} - noticed == elsewhere
+
+
+def test_words_of_another_alphabet_are_told(compared: Compared) -> None:
+    words = {"狗": 10**6, **here_of(G2L).words}
+    run = made(G2L, "g2l")
+    known = [word for word, count in words.items() if count >= G2L.assemble.min_count]
+    run = replace(run, records={"g2l": {**run.records["g2l"], "vocabulary": [*SPECIALS, *known]}})
+    here = replace(here_of(G2L), words=words)
+
+    assert lines(G2L, [run], here=here)[G2L_ROW].remarks == ["assemble.words unicode, not latin"]
+    compared.dropped = "assemble.words"
+    assert lines(G2L, [run], here=here)[G2L_ROW].remarks == [AS_PUBLISHED]
 
 
 @pytest.mark.parametrize("split", ["train", "val"])
