@@ -11,6 +11,7 @@ import mmap
 import os
 import weakref
 from collections import deque
+from functools import partial
 
 import numpy as np
 
@@ -30,22 +31,28 @@ class Arena:
     def __init__(self) -> None:
         self.descriptor = anonymous_memory()
         self._size = 0
-        self._lent = 0
+        self._regions: list[Region] = []  # those of earlier requests of which something is still lent, and the last one
         self._mapped = KeptMapping(self.descriptor)
 
     def place(self, *, slots: int, slot_bytes: int) -> Region:
         """Room for a request, behind whatever earlier requests have lent out and not got back."""
         stride = -(-slot_bytes // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        offset = self._size if self._lent else 0
+        offset = self._free_from()
         self._size = offset + slots * stride
         os.ftruncate(self.descriptor, self._size)
-        return Region(self, self._mapped.at(offset, slots * stride), offset=offset, slots=slots, stride=stride)
+        region = Region(self._mapped.at(offset, slots * stride), offset=offset, slots=slots, stride=stride)
+        self._regions.append(region)
+        return region
 
     def clear(self) -> int:
         """Give back all memory that is not lent out; the offset from which on it is free."""
-        self._size = self._size if self._lent else 0
+        self._size = self._free_from()
         os.ftruncate(self.descriptor, self._size)
         return self._size
+
+    def _free_from(self) -> int:
+        self._regions = [region for region in self._regions if region.lent]
+        return self._size if self._regions else 0
 
     def floats(self, offset: int, *, count: int) -> np.ndarray:
         """What a child has written behind `offset`, float32 (count,)."""
@@ -57,9 +64,6 @@ class Arena:
 
     def close(self) -> None:
         os.close(self.descriptor)
-
-    def _count(self, change: int) -> None:
-        self._lent += change
 
 
 class KeptMapping:
@@ -77,27 +81,23 @@ class KeptMapping:
 
 
 class Region:
-    def __init__(self, arena: Arena, memory: mmap.mmap, *, offset: int, slots: int, stride: int) -> None:
+    def __init__(self, memory: mmap.mmap, *, offset: int, slots: int, stride: int) -> None:
         self.offset, self.slots, self.stride = offset, slots, stride
         self.returned: deque[int] = deque()  # slots whose frames are garbage, to be given back to the child
-        self._arena = arena
-        self._lent = 0
+        self.lent: dict[int, weakref.ref[np.ndarray]] = {}
         self._memory = memory
 
     def take(self, slot: int, shape: tuple[int, int, int]) -> np.ndarray:
         """The frame in a slot: lent while there are slots to spare, copied for a caller who keeps every frame."""
-        owner = np.frombuffer(self._memory, np.uint8, count=math.prod(shape), offset=slot * self.stride)
-        if self._lent >= self.slots // 2:
+        frame = np.ndarray(shape, np.uint8, self._memory, slot * self.stride)  # every view keeps it alive
+        if len(self.lent) >= self.slots // 2:
             self.returned.append(slot)
-            return owner.reshape(shape).copy()
-        self._lent += 1
-        self._arena._count(+1)
-        weakref.finalize(owner, self._give_back, slot).atexit = False
-        return owner.reshape(shape)  # every view keeps `owner` alive
+            return frame.copy()
+        self.lent[slot] = weakref.ref(frame, partial(self._give_back, slot))
+        return frame
 
-    def _give_back(self, slot: int) -> None:
-        self._lent -= 1
-        self._arena._count(-1)
+    def _give_back(self, slot: int, _: weakref.ref[np.ndarray]) -> None:
+        del self.lent[slot]
         self.returned.append(slot)
 
 

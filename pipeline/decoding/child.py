@@ -28,7 +28,7 @@ from pipeline.decoding.limits import Limits
 from pipeline.decoding.opening import OpenedFile, opened
 
 BEAT_SECONDS = 0.5  # how often a busy child says that it makes progress
-FLUSH_SECONDS = 0.02  # how long a finished frame may wait for company
+FLUSH_SECONDS = 0.008  # how long a finished frame may wait for company
 NICENESS = 5  # whoever prepares frames and feeds a device with them goes first, for decoding is ahead anyway
 ORPHAN_SECONDS = 5.0  # beyond the time limit, after which the kernel ends a child whose parent cannot
 
@@ -108,7 +108,7 @@ class Outbox:
         self._filled.append(slot)
 
     def is_due(self) -> bool:
-        many = len(self._filled) * 4 >= len(self._slots) or not self._free
+        many = len(self._filled) * 2 >= len(self._slots) or not self._free
         return many or time.monotonic() - self._last_flush > FLUSH_SECONDS
 
     def flush(self) -> Iterator[dict[str, Any]]:

@@ -48,8 +48,8 @@ class RgbConverter:
     def rgb(self, frame: av.VideoFrame) -> np.ndarray:
         """uint8 (H, W, 3), a view of the reformatter's memory."""
         plane = self.reformatter.reformat(frame, format="rgb24", threads=1).planes[0]
-        rows = np.frombuffer(memoryview(plane), np.uint8).reshape(self.height, plane.line_size)
-        return self.turn.apply(rows[:, : 3 * self.width].reshape(self.height, self.width, 3))
+        shape, strides = (self.height, self.width, 3), (plane.line_size, 3, 1)
+        return self.turn.apply(np.ndarray(shape, np.uint8, memoryview(plane), strides=strides))
 
 
 @dataclass(frozen=True)

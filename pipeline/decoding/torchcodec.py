@@ -16,6 +16,7 @@ from pipeline.core import DecodeError
 from pipeline.decoding.opening import OpenedFile
 
 FFMPEG = "the shared libraries of FFmpeg 4 to 9 (libavcodec, libavformat, libavfilter, libavutil, libswscale)"
+CALL_BYTES = 1 << 20  # of frames that one call decodes: small ones cost less together
 ALSO = "or set decode.backend in params.yaml to pyav, which brings its own FFmpeg"
 
 
@@ -48,10 +49,13 @@ def _read(file: OpenedFile, *, wanted: list[int], threads: int) -> Iterator[np.n
     """One index after the other, on which it never seeks: its random access was seen to land on other frames."""
     decoders: Any = importlib.import_module("torchcodec.decoders")
     decoder = decoders.VideoDecoder(file.name, dimension_order="NHWC", num_ffmpeg_threads=threads)
-    targets = set(wanted)
-    for number in range(min(len(decoder), max(wanted) + 1)):
-        pixels = decoder.get_frame_at(number).data
-        yield pixels.numpy() if number in targets else None
+    targets, end = set(wanted), min(len(decoder), max(wanted) + 1)
+    first, together = 0, 1
+    while first < end:
+        pixels = decoder[first : min(first + together, end)].numpy()  # (frames, H, W, 3)
+        for number, frame in enumerate(pixels, first):
+            yield frame if number in targets else None
+        first, together = first + len(pixels), max(1, CALL_BYTES // frame.nbytes)
 
 
 def _first_line(error: Exception) -> str:

@@ -76,3 +76,34 @@ def test_a_smaller_video_gives_back_what_it_does_not_need(arena: Arena) -> None:
     before = pages(arena)
     arena.place(slots=4, slot_bytes=math.prod(SMALL))
     assert pages(arena) < before
+
+
+def test_a_slot_is_given_back_with_the_last_view_of_its_frame(arena: Arena) -> None:
+    region = arena.place(slots=4, slot_bytes=math.prod(SMALL))
+    frame = region.take(2, SMALL)
+    view = frame[1:, ::2].transpose(2, 0, 1)[:1]
+    del frame
+    assert not region.returned
+    del view
+    assert list(region.returned) == [2]
+
+
+def test_half_of_the_slots_are_lent_and_the_others_copied(arena: Arena) -> None:
+    child = Child(arena)
+    region = arena.place(slots=4, slot_bytes=math.prod(SMALL))
+    kept = [region.take(slot, SMALL) for slot in range(4)]
+    assert sorted(region.lent) == [0, 1]
+    assert sorted(region.returned) == [2, 3]
+    for slot in (2, 3):
+        child.write(region, SMALL, slot=slot, value=9)
+    assert not any((frame == 9).any() for frame in kept)
+
+
+def test_memory_of_earlier_videos_is_used_again_once_nothing_of_them_is_held(arena: Arena) -> None:
+    first = arena.place(slots=4, slot_bytes=math.prod(SMALL))
+    frame = first.take(0, SMALL)
+    second = arena.place(slots=4, slot_bytes=math.prod(SMALL))
+    assert second.offset == first.slots * first.stride
+    del frame
+    assert arena.place(slots=4, slot_bytes=math.prod(SMALL)).offset == 0
+    assert arena.clear() == 0

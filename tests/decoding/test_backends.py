@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from pipeline.cli import main
 from pipeline.core import Console, DecodeError, MissingToolError
@@ -29,7 +31,6 @@ INIT = "import os\nffmpeg_major_version = int(os.environ['FFMPEG']) or None\n__v
 CORE = "import os\ndef get_ffmpeg_library_versions():\n    return {'ffmpeg_version': os.environ['FFMPEG'] + '.1'}\n"
 DECODERS = """
 import os
-from types import SimpleNamespace
 import av, numpy as np
 
 class Pixels(np.ndarray):
@@ -44,11 +45,13 @@ class VideoDecoder:
         self.expected = 0
     def __len__(self):
         return len(self.frames)
-    def get_frame_at(self, number):
-        assert number == self.expected, "in order only"
-        self.expected += 1
-        pixels = self.frames[number] ^ (os.environ.get("WRONG") == str(number))
-        return SimpleNamespace(data=pixels.view(Pixels))
+    def __getitem__(self, numbers):
+        assert (numbers.start, numbers.step) == (self.expected, None), "in order only"
+        self.expected = numbers.stop
+        if numbers.start <= int(os.environ.get("BREAKS", -1)) < numbers.stop:
+            raise RuntimeError("no such frame")
+        wrong = [os.environ.get("WRONG") == str(number) for number in range(numbers.start, numbers.stop)]
+        return (np.stack(self.frames[numbers]) ^ np.array(wrong)[:, None, None, None]).view(Pixels)
 """
 
 
@@ -158,6 +161,47 @@ def test_one_wrong_pixel_leaves_the_video_to_pyav(
     torchcodec_like(WRONG="17")
     (row,) = index_by(clip("good.mp4"), tmp_path / "out", backend="torchcodec").rows.values()
     assert (row.backend, row.why) == ("pyav", "torchcodec shows other pixels in frame 17")
+
+
+def test_a_call_that_fails_costs_no_frame(clip: Clip, tmp_path: Path, torchcodec_like: Callable[..., None]) -> None:
+    """Several frames come of one call: PyAV reads those before the one that fails, and all after it."""
+    torchcodec_like()
+    (row,) = index_by(clip("good.mp4"), tmp_path / "out", backend="torchcodec").rows.values()
+    torchcodec_like(BREAKS="17")
+    assert np.array_equal(all_of(row), np.stack(judged_frames(clip("good.mp4"))))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    count=st.integers(1, 12),
+    wanted=st.sets(st.integers(0, 14), min_size=1).map(sorted),
+    call_bytes=st.sampled_from([0, 23, 24, 24 * 3, 24 * 100]),
+)
+def test_torchcodec_decodes_a_few_frames_a_call(count: int, wanted: list[int], call_bytes: int) -> None:
+    frames = np.arange(count * 24, dtype=np.uint8).reshape(count, 2, 4, 3)
+    calls: list[int] = []
+
+    class Decoder:
+        def __init__(self, *_: Any, **__: Any) -> None: ...
+
+        def __len__(self) -> int:
+            return count
+
+        def __getitem__(self, numbers: slice) -> Any:
+            assert numbers.start == sum(calls)
+            calls.append(numbers.stop - numbers.start)
+            return SimpleNamespace(numpy=lambda: frames[numbers])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torchcodec.importlib, "import_module", lambda _: SimpleNamespace(VideoDecoder=Decoder))
+        patch.setattr(torchcodec, "CALL_BYTES", call_bytes)
+        found = list(torchcodec._read(OpenedFile("it", 0), wanted=wanted, threads=1))
+    end = min(count, max(wanted) + 1)
+    assert [None if frame is None else frame.tobytes() for frame in found] == [
+        frames[number].tobytes() if number in wanted else None for number in range(end)
+    ]
+    assert sum(calls) == end
+    assert max(calls) <= max(1, call_bytes // 24)
 
 
 def test_another_ffmpeg_is_judged_anew_and_read_by_pyav_until_then(
