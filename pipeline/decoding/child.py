@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import resource
 import select
@@ -204,7 +205,13 @@ def _frames(file: OpenedFile, request: dict[str, Any]) -> Iterator[np.ndarray | 
     if backend not in JUDGED:
         return pyav.read(file, limits=_limits(request), early=request["early"], **how)
     frames = JUDGED[backend](file, **how)
-    return decoded_early(frames) if request["early"] and backend != "decord" else frames  # which is ahead by itself
+    return decoded_early(frames) if request["early"] and _gains_by_a_thread(backend, request["shape"]) else frames
+
+
+def _gains_by_a_thread(backend: str, shape: list[int]) -> bool:
+    """decord has one of its own. Small frames of torchcodec are RGB already: to copy them takes less time than another
+    core to fetch them."""
+    return backend == "torchcodec" and math.prod(shape) > torchcodec.CALL_BYTES
 
 
 def _limits(request: dict[str, Any]) -> Limits:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pipeline.decoding.ahead import prefetch
 
-TOGETHER = 4  # of small frames that are handed over at once, for few are still in the nearest memory when they are read
+TOGETHER = 8  # of small frames that are handed over at once: waking the other thread for fewer costs more than it gains
 WAITING = 2  # hand-overs, so that neither thread waits for the other to wake
 Frame = TypeVar("Frame")
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pipeline.core.reasons import DecodeError
-from pipeline.decoding import Limits, guard, pyav, read_frames
+from pipeline.decoding import Limits, child, guard, pyav, read_frames
 from pipeline.decoding.early import TOGETHER, WAITING
 from pipeline.decoding.opening import opened
 from pipeline.index.video_index import VideoRow
@@ -59,6 +60,29 @@ def test_few_frames_are_decoded_ahead(clip: Clip, monkeypatch: pytest.MonkeyPatc
     assert set(made) == {"prefetch"}
     assert len(made) < 200
     assert "prefetch" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize(
+    ("backend", "side", "thread"),
+    [("torchcodec", 1000, "prefetch"), ("torchcodec", 300, "MainThread"), ("decord", 1000, "MainThread")],
+)
+def test_a_thread_decodes_where_that_gains(
+    backend: str, side: int, thread: str, clip: Clip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """decord has one of its own, and torchcodec's small frames are soon copied."""
+    threads: list[str] = []
+
+    def read(*_: Any, **__: Any) -> Generator[np.ndarray | None, None, None]:
+        threads.append(threading.current_thread().name)
+        yield np.full((side, side, 3), 7, np.uint8)
+
+    monkeypatch.setattr(child, "JUDGED", {backend: read})
+    request = {"backend": backend, "build": "", "wanted": [0], "threads": 1, "early": True, "shape": [side, side, 3]}
+    with opened(str(clip("good.mp4"))) as file:
+        (frame,) = child._frames(file, request)
+    assert frame is not None
+    assert (frame == 7).all()
+    assert threads == [thread]
 
 
 @pytest.fixture
